@@ -8,8 +8,8 @@ from topicmc.cli.configuration import settings_of
 from topicmc.engine.clock import Due
 from topicmc.errors import UsageError
 from topicmc.models.lda.extent import Extent
+from topicmc.models.lda.planning.chain_defaults import expected_updates
 from topicmc.models.lda.planning.defaults import resolve
-from topicmc.models.lda.planning.plan import expected_updates
 from topicmc.models.lda.priors.given import read_alpha
 from topicmc.models.lda.settings import Resolved, TrainConfig
 from topicmc.settings.values import Interval, parse_duration

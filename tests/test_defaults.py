@@ -38,8 +38,8 @@ NODE = Machine(16, 64 * 10**9)
         (ARXIV, LAPTOP, {"chains": 2, "time_budget": 20.0}, "adlda", "allows for some 42 sweeps"),
         (ARXIV, LAPTOP, {"time_budget": 5.0}, "scir", "the time is too short for sweeps"),
         # A chain of minibatches needs a worker of its own.
-        (ARXIV, LAPTOP, {"chains": 2, "time_budget": 8.0}, "adlda", "a worker holds one chain"),
-        (WIKIPEDIA, LAPTOP, {"chains": 4}, "adlda", "a worker holds one chain"),
+        (ARXIV, LAPTOP, {"chains": 2, "time_budget": 8.0}, "adlda", "a worker holds one minibatch"),
+        (WIKIPEDIA, LAPTOP, {"chains": 4}, "adlda", "a worker holds one minibatch"),
         (ARXIV, LAPTOP, {"workers": 2, "schedule": "permute"}, "scir", "--schedule is a setting"),
         (ARXIV, LAPTOP, {"schedule": "permute"}, "adlda", "fit in memory"),
         (ARXIV, LAPTOP, {"remember": True}, "scir", "--remember is a setting"),
@@ -53,7 +53,7 @@ def test_the_sampler_that_suits(corpus, machine, settings, sampler, why):
     found, reason = choose(config, corpus, machine)
     assert found == sampler, reason
     assert why in reason
-    assert ("remembers the topic of every token" in reason) == (sampler == "adlda")
+    assert ("keeps the topic of every token" in reason) == (sampler == "adlda")
     assert resolve(config, corpus, machine).sampler == sampler
 
 
@@ -154,8 +154,8 @@ def test_bytes_of_a_token(n_words, n_topics, n):
         ({"sampler": "scir", "average_until": 50}, "--average-until 50: there are no chains"),
         ({"sampler": "scir", "workers": 2, "groups": 2, "average_until": 50}, "--average-until"),
         ({"sampler": "scir", "workers": 2, "average_until": 50}, None),
-        ({"sampler": "adlda", "remember": False}, "--no-remember.*: adlda remembers"),
-        ({"sampler": "asynclda", "estimate": "plain"}, "--estimate plain: asynclda remembers"),
+        ({"sampler": "adlda", "remember": False}, "--no-remember.*: adlda keeps the topic"),
+        ({"sampler": "asynclda", "estimate": "plain"}, "--estimate plain: asynclda keeps"),
         ({"sampler": "adlda", "remember": True}, None),
         ({"sampler": "asynclda", "estimate": "remembered"}, None),
     ],

@@ -93,7 +93,8 @@ def go(training: Training, rounds: int) -> None:
 
 @pytest.mark.parametrize(
     ("before", "after", "phase"),
-    [(*n, phase) for n in ((1, 1), (1, 4), (4, 1)) for phase in PHASES] + [(2, 3, "learning")],
+    [(*n, phase) for n in ((1, 4), (4, 1)) for phase in PHASES]
+    + [(1, 1, "after"), (2, 3, "learning")],
 )
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_a_resumed_run_goes_on_where_it_was(small_corpus, tmp_path, name, before, after, phase):
@@ -342,6 +343,46 @@ def test_chains_are_not_given_up_by_a_job_that_saved_nothing(small_corpus, tmp_p
     assert kept_bits(training.run) == kept_bits(whole.run)
     go(resumed(tmp_path / "run", 1, updates=96), 2)  # which saves
     assert resumed(tmp_path / "run", 4).config.chains == 1
+
+
+@pytest.mark.parametrize("groups", [4, 1])
+def test_chains_are_not_given_up_before_there_is_a_checkpoint(small_corpus, tmp_path, groups):
+    config = replace(BASE, **SAMPLERS["scir"], chains=4, groups=groups, workers=4)
+    layout = begun(config, small_corpus, tmp_path / "run").config.layout()
+    assert resumed(tmp_path / "run", 1).config.chains == 1
+    assert resumed(tmp_path / "run", 4).config.layout() == layout
+
+
+@pytest.mark.parametrize(("groups", "updates", "told"), [(1, 4, 1), (4, 4, 0), (1, 40, 0)])
+def test_a_start_that_was_meant_for_more_chains_is_told(
+    small_corpus, tmp_path, groups, updates, told
+):
+    """That of chains which are averaged is shorter the more of them there are."""
+    config = replace(BASE, **SAMPLERS["scir"], chains=4, groups=groups, workers=4)
+    go(begun(config, small_corpus, tmp_path / "run"), updates // BASE.trajectory)
+    run = jobs.resume(tmp_path / "run", {}, LocalTransport(1), None)[2]
+    assert len(run.notices) == told
+    assert all("20 updates, was meant for 4 chains" in notice for notice in run.notices)
+
+
+def test_workers_that_do_not_wait_go_on_from_the_slowest(small_corpus, tmp_path):
+    """Of two processes one has come past the start, the other has not."""
+    config = replace(BASE, **SAMPLERS["asynclda"], workers=2)
+    training = begun(config, small_corpus, tmp_path / "run")
+    while training.method.position < START - 2:
+        training._round()
+    training._checkpoint()
+    method, run, number = training.method, training.run, training.rounds
+    manifest, made = dict(run.checkpoint().manifest), method.workers[0].update
+    files = {"samples.json": manifest.pop("files")["samples.json"]}
+    for worker, update in enumerate([made, made + 5 * method.schedule.per_sweep]):
+        own = {"updates": {str(worker): update}, "swept": method.schedule.swept(update)}
+        z = {f"z-{worker:03d}": method.workers[worker].sampler.z}
+        facts = {**method.facts(), **own}
+        files |= run.write_checkpoint_part(number, f"rank-{worker:03d}", z, facts)
+    run.commit_checkpoint(number, files, manifest)
+    after = resumed(tmp_path / "run", 3).method
+    assert after.in_burn_in and after.position == np.ceil(method.schedule.swept(made))
 
 
 def test_no_round_is_evaluated_twice_on_other_workers(small_corpus, tmp_path):

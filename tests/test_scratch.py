@@ -6,6 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host import machine
+from topicmc.models.lda import model
 from topicmc.storage import scratch
 from topicmc.storage.scratch import scratch_array
 
@@ -65,3 +68,19 @@ def test_large_files_lie_on_a_disk_where_nobody_has_said_otherwise(
         monkeypatch.setenv("TMPDIR", str(tmp_path / folder))
     monkeypatch.setattr(scratch, "lies_in_memory", lambda folder: folder.name in in_memory)
     assert scratch.aside() == tmp_path / found
+
+
+@pytest.mark.parametrize(
+    ("processes", "in_memory", "is_local"),
+    [(1, False, True), (1, True, False), (2, False, False)],
+)
+def test_that_of_several_machines_lies_on_a_disk_of_each(
+    tmp_path, monkeypatch, processes, in_memory, is_local
+):
+    """Of two processes one or both are on this machine."""
+    share = machine.Share(1, processes, 1, None)
+    monkeypatch.setattr(machine, "share", lambda transport: share)
+    monkeypatch.setattr(machine, "lies_in_memory", lambda folder: in_memory)
+    transport = LocalTransport(2)
+    transport.n_processes = 2
+    assert model._scratch(tmp_path, transport) == (scratch.aside() if is_local else tmp_path)

@@ -14,7 +14,6 @@ from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
 from topicmc.engine.method import EndsStart
-from topicmc.engine.progress import resume_command
 from topicmc.engine.schedule import Plan
 from topicmc.engine.state import Table
 from topicmc.engine.transport.local import LocalTransport
@@ -127,14 +126,38 @@ def test_a_start_that_is_late_is_ended_once(tmp_path):
     assert method.ended == 20 and told.count("the start was late") == 1
 
 
-@pytest.mark.parametrize(
-    ("every", "saved"), [("auto", [12, 216, 420, 600]), ("30s", list(range(12, 601, 12)))]
-)
-def test_checkpoints_take_a_tenth_of_the_time_unless_told_when(tmp_path, monkeypatch, every, saved):
-    """Rounds of four updates and 10 seconds, and checkpoints of 52."""
+@pytest.fixture
+def clock(monkeypatch):
+    """That of the engine, which goes on where a test says so."""
     clock = SimpleNamespace(now=0.0)
     clock.perf_counter = lambda: clock.now
     monkeypatch.setattr("topicmc.engine.clock.time", clock)
+    return clock
+
+
+def test_how_fast_it_goes_is_told_of_the_time_since_the_last_evaluation(
+    tmp_path, monkeypatch, clock
+):
+    """Twenty-five rounds of 120 rows: in 250 seconds each time, or in 750 later on."""
+    training = begun(tmp_path / "run")
+    one_round = training.method.round
+
+    def long_round():
+        clock.now += 10 if training.update < 200 else 30
+        return one_round()
+
+    monkeypatch.setattr(training.method, "round", long_round)
+    training.train(Interrupt())
+    assert [row["rows_per_second"] for row in training.run.metrics()] == [12, 12, 4, 4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("every", "saved"), [("auto", [12, 216, 420, 600]), ("30s", list(range(12, 601, 12)))]
+)
+def test_checkpoints_take_a_tenth_of_the_time_unless_told_when(
+    tmp_path, monkeypatch, clock, every, saved
+):
+    """Rounds of four updates and 10 seconds, and checkpoints of 52."""
     training, found = begun(tmp_path / "run", replace(CONFIG, checkpoint_every=every)), []
     one_round, arrays = training.method.round, training.method.arrays
 
@@ -334,10 +357,9 @@ def test_a_corpus_where_nobody_may_look_is_to_be_named(tmp_path, monkeypatch):
     def refused(place):
         raise PermissionError
 
-    command = "topicmc train -o run --resume"
-    corpus = {"corpus": {"path": "../theirs/corpus"}}
-    run = SimpleNamespace(path=tmp_path, facts=lambda: corpus, resume_command=command)
+    run = RunDirectory(tmp_path)
+    monkeypatch.setattr(run, "facts", lambda: {"corpus": {"path": "../theirs/corpus"}})
     with monkeypatch.context() as patched:
         patched.setattr(Path, "exists", refused)
-        told = resume_command(run)
-    assert told == "topicmc train CORPUS -o run --resume"
+        told = run.resume_command
+    assert told == f"topicmc train CORPUS -o {tmp_path} --resume"

@@ -196,16 +196,21 @@ def test_a_chain_that_is_not_finite_says_what_to_do(model, monkeypatch):
 
 
 def test_processes_that_hold_different_chains_are_told(model):
-    class Other(LocalTransport):
-        def exchange(self, obj):
-            return [obj, [[alpha + 1e-12, *rest] for alpha, *rest in obj]]
+    class Alike(LocalTransport):
+        def __init__(self) -> None:
+            super().__init__(2)
+            self.n_processes = 2
+
+    class Apart(Alike):
+        def gather(self, values):
+            return np.add(super().gather(values), [0, 1])
 
     x = model[0]
     config = resolve(MixtureConfig(alpha=1.0, threads=1, workers=2), len(x), 1)
     of = config, documents(x), x.shape[1]
-    assert MixtureChains(*of, LocalTransport(2), Threads(1)).metrics()["groups"] >= 1
-    with pytest.raises(TopicmcError, match="the processes hold different chains"):
-        MixtureChains(*of, Other(2), Threads(1)).metrics()
+    MixtureChains(*of, Alike(), Threads(1)).round()
+    with pytest.raises(TopicmcError, match="rank 1 holds other chains than rank 0 after update 1"):
+        MixtureChains(*of, Apart(), Threads(1)).round()
 
 
 def test_words_of_a_new_group_are_not_alike_where_beta_is_least():

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 _TEXT = "compiling the kernels (once after installation; cached afterwards) …"
 _ANNOUNCE_AFTER = 1.0  # seconds
 _SELDOM = (20_000, 50, 1_000)  # which takes 40 MB more at most
+_lock = threading.Lock()
+_before: list[tuple[int, int, int]] = []  # the thresholds that each who compiles has found
 
 
 @contextmanager
@@ -22,10 +24,15 @@ def compiling(tell: Callable[[str], None] | None) -> Iterator[None]:
     timer = threading.Timer(_ANNOUNCE_AFTER, lambda: tell and tell(_TEXT))
     timer.daemon = True
     timer.start()
-    thresholds = gc.get_threshold()
-    gc.set_threshold(*_SELDOM)
+    with _lock:
+        _before.append(gc.get_threshold())
+        gc.set_threshold(*_SELDOM)
     try:
         yield
     finally:
         timer.cancel()
-        gc.set_threshold(*thresholds)
+        with _lock:  # the first has found the usual ones, and the last puts them back
+            usual = _before[0]
+            _before.pop()
+            if not _before:
+                gc.set_threshold(*usual)

@@ -2,15 +2,68 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from typing import Any
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.open import kind_of
-from topicmc.settings.groups import RunSettings
+from topicmc.errors import DataError, UsageError
+from topicmc.settings.groups import DsgldSettings, RunSettings
+from topicmc.settings.values import option
+from topicmc.storage.fields import Record
+from topicmc.storage.files import checksum, own_checksum
 from topicmc.storage.lease import held
 from topicmc.storage.runs import FORMAT, RunDirectory
+
+Chains = TypeVar("Chains", bound=DsgldSettings[Any])
+
+
+def check_alike(
+    settings: Mapping[str, Any], transport: Transport, corpus: str | None = None
+) -> None:
+    """UsageError on every process unless all were given the same settings, whatever their threads,
+    and the corpus of one fingerprint: each has read the files of its own machine. Collective."""
+    if transport.n_processes == 1:
+        return
+    given = {option(name): value for name, value in settings.items() if name != "threads"}
+    digests = {name: own_checksum({"value": value}) for name, value in given.items()}
+    apart = _first_apart({"CORPUS": corpus, **digests}, transport)
+    if apart is not None:
+        names, where = apart
+        raise UsageError(
+            f"{', '.join(names)}: not the same on {where}; give all ranks the same options, and"
+            " copy the files anew, or put them where all machines read them"
+        )
+
+
+def check_shared(run: RunDirectory, transport: Transport) -> None:
+    """UsageError on every process unless all see the run that the root sees. Collective."""
+    seen = None
+    with suppress(DataError):
+        seen = checksum(run.path / "run.json")
+    apart = _first_apart({"run": seen}, transport)
+    if apart is not None:
+        _, where = apart
+        raise UsageError(
+            f"-o {run.path}: not the same folder on {where}; give one that all machines share"
+        )
+
+
+def _first_apart(
+    known: Mapping[str, str | None], transport: Transport
+) -> tuple[list[str], str] | None:
+    """What the first process that knows something else than the root knows otherwise, by name, and
+    which the two are; None where all know the same."""
+    everyone = transport.exchange([platform.node(), known])
+    first, of_root = everyone[0]
+    for rank, (host, its) in enumerate(everyone):
+        names = [name for name in {**of_root, **its} if of_root.get(name) != its.get(name)]
+        if names:
+            return names, f"rank {rank} ({host}) as on rank 0 ({first})"
+    return None
 
 
 def settings_facts(
@@ -40,20 +93,45 @@ def begin(
     leases: ExitStack | None,
     create: Callable[[], object],
 ) -> None:
-    """Leases a new run, and has the root create it. Collective; errors as of `lease`."""
+    """Leases a new run, and has the root create it. Collective; errors as of `lease` and
+    `check_shared`."""
     lease(run, transport, leases)
     if transport.is_root:
         create()
     transport.barrier()
+    check_shared(run, transport)
 
 
-def take_up(run: RunDirectory, transport: Transport, leases: ExitStack | None) -> None:
-    """Leases a run that is to go on, and brings into order what a killed job left. Collective;
-    errors as of `lease`."""
+def take_up(
+    run: RunDirectory,
+    transport: Transport,
+    leases: ExitStack | None,
+    told: Mapping[str, Any],
+) -> None:
+    """Leases a run that is to go on under the settings that are ``told``, and brings into order
+    what a killed job left. Collective; errors as of `lease`, `check_alike` and `check_shared`."""
+    check_alike(told, transport)
     lease(run, transport, leases)
     if transport.is_root:
         run.recover()
     transport.barrier()
+    check_shared(run, transport)
+
+
+def with_saved_chains(config: Chains, run: RunDirectory) -> Chains:
+    """The settings with the chains that the checkpoint of a run holds, or that it was asked for
+    where there is none, and until when they are averaged: a job on fewer workers that ended before
+    it saved one has given up none."""
+    checkpoint = run.checkpoint()
+    if checkpoint is not None:
+        saved = checkpoint.layout()
+        return config if saved.get("chains") in (None, config.chains) else replace(config, **saved)
+    asked = Record(run.path / "run.json", run.facts().get("asked", {}))
+    names = [name for name in ("chains", "groups", "average_until") if name in asked]
+    saved = {name: asked.whole(name) for name in names}
+    if "chains" not in saved:
+        return config
+    return replace(config, workers=max(config.workers, saved["chains"]), **saved)
 
 
 def go_on(

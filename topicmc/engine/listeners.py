@@ -1,5 +1,5 @@
 """How training shows itself on stderr: a bar on a terminal, plain lines elsewhere, JSON lines for
-programs, or nothing."""
+programs, remarks alone, or nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Terms(NamedTuple):
 
     @classmethod
     def of(cls, kind: type[RunDirectory]) -> Terms:
-        """Those of the model whose runs are of that kind."""
+        """The terms of the model whose runs are of that kind."""
         return cls(kind.figure, kind.precision, kind.counted[0], kind.counted[-1])
 
 
@@ -53,6 +53,13 @@ class Silent:
 
     def close(self) -> None:
         pass
+
+
+class Remarks(Silent):
+    """Says what is to be known, and not how far training is."""
+
+    def message(self, text: str) -> None:
+        click.echo(visible(text), err=True)
 
 
 class _Telling(Silent):
@@ -138,7 +145,8 @@ class Bar(_Telling):
             self._progress.update(self._task, score=told)
 
     def message(self, text: str) -> None:
-        self._progress.console.print(visible(text), highlight=False, markup=False, soft_wrap=True)
+        console = self._progress.console
+        console.print(visible(text), highlight=False, markup=False, emoji=False, soft_wrap=True)
 
     def close(self) -> None:
         self._progress.stop()

@@ -37,9 +37,9 @@ CHECKPOINT_SHARE = 0.1
 
 @dataclass(frozen=True)
 class Status:
-    """Where training stands: ``fraction`` of what was asked for, updates per chain, items of the
-    data drawn and training seconds so far, and ``speed`` in units of the data per second, both as
-    `Model.counted` names them."""
+    """Where training stands: ``fraction`` of what was asked for, 1 once the chains have converged
+    if that is the end, updates per chain, items of the data drawn and training seconds so far, and
+    ``speed`` in units of the data per second, both as `Model.counted` names them."""
 
     fraction: float
     update: int
@@ -71,7 +71,7 @@ class Outcome:
 
 
 class Listener(Protocol):
-    """Who is told how training goes; called on the root process only."""
+    """Receives the events of training; called on the root process only."""
 
     def progress(self, status: Status) -> None:
         """After each round."""
@@ -255,7 +255,7 @@ class Training:
         return self.samples.to_average(self.tracer, self.model.evaluator.most_averaged)
 
     def _evaluate(self, averaged: bool = True) -> None:
-        """Of the chains, and of the samples too if they are to be ``averaged``."""
+        """Scores the chains, and the samples too if they are to be ``averaged``."""
         entries = self._to_score() if averaged else []
         files = {entry["file"] for entry in entries}
         # The first one compiles kernels, which says nothing of the others.
@@ -430,7 +430,7 @@ class Training:
 
     def _status(self) -> Status:
         return Status(
-            min(1.0, self._fraction()),
+            1.0 if self._converged else min(1.0, self._fraction()),
             self.update,
             int(self.drawn[0]),
             self.clock.seconds,

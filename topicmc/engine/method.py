@@ -6,13 +6,15 @@ The loop knows no model and no sampler. A *method* makes rounds and says where i
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from topicmc.engine.transport.base import Transport
+from topicmc.errors import TopicmcError
 from topicmc.storage.checkpoints import Checkpoint
 
 Entry = dict[str, Any]
@@ -109,11 +111,11 @@ class Model(Protocol):
 
     @property
     def method(self) -> Method:
-        """Of its chains."""
+        """The method that moves its chains."""
 
     @property
     def evaluator(self) -> Evaluator:
-        """Of its states."""
+        """What scores its states."""
 
     counted: tuple[str, ...]
     """What is counted of the data that rounds draw: first what an epoch is made of, last what the
@@ -158,3 +160,24 @@ class WaitFraction:
         self._asked, self._waited = now, waited
         hosted = dict.fromkeys(self._transport.workers, fraction)
         return self._transport.gather(hosted).tolist()
+
+
+def check_same(
+    transport: Transport, arrays: Iterable[np.ndarray], *, what: str, when: str, instead: str
+) -> None:
+    """TopicmcError on every process unless all hold the same arrays, bit for bit: ``what`` they are
+    and after ``when``, and what else can be done ``instead`` is told. Costs eight bytes a process.
+    Collective."""
+    if transport.n_processes == 1:
+        return
+    mine = hashlib.blake2b(b"".join(array.tobytes() for array in arrays), digest_size=8)
+    number = float(int.from_bytes(mine.digest(), "big") >> 11)  # of 53 bits: a float64 holds it
+    everyone = transport.gather(dict.fromkeys(transport.workers, number))
+    apart = np.flatnonzero(everyone != everyone[0]).tolist()
+    if apart:
+        some = ", ".join(map(str, apart[:8])) + (" and others" if len(apart) > 8 else "")
+        raise TopicmcError(
+            f"rank{'s' * (len(apart) > 1)} {some} hold{'s' * (len(apart) == 1)} other {what} than"
+            f" rank 0 after {when}: their processors or mathematical libraries round differently;"
+            f" run all ranks on machines of one kind, or {instead}"
+        )

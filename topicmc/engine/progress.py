@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from topicmc.engine.ending import fraction
 from topicmc.errors import DataError
 from topicmc.settings.groups import RunSettings
+from topicmc.storage.lease import holder_of
 from topicmc.storage.runs import RunDirectory
 
 _ROUNDED = 0.999  # metrics round seconds
@@ -53,7 +54,8 @@ def reached(
     if config.updates is not None:
         told = f"{update:,} of {config.updates:,} updates"
     elif config.epochs is not None:
-        told = f"{items / epoch:.3g} of {config.epochs:g} epochs"
+        passes = items / epoch
+        told = f"{passes:,.{'0f' if passes >= 100 else '3g'}} of {config.epochs:,.10g} epochs"
     else:
         told = f"{seconds:.0f} of {config.time_budget or seconds:g} seconds"
     return Reached(done, seconds, told)
@@ -72,53 +74,53 @@ def _is_at_rest(run: RunDirectory) -> bool:
     return False
 
 
-def resume_command(run: RunDirectory) -> str:
-    """The command that goes on with a run; where its corpus is gone, or nobody may look, CORPUS
-    stands for the new place of it."""
-    corpus = run.facts().get("corpus")
-    with suppress(OSError):  # where nobody may look
-        if corpus is None or (run.path / corpus["path"]).exists():
-            return run.resume_command
-    return run.resume_command.replace("train -o", "train CORPUS -o", 1)
-
-
-def unfinished(run: RunDirectory, at: Reached | None, command: str | None = None) -> list[str]:
-    """A sentence without full stop where a run has not ended, with what goes on with it; else
-    none."""
+def unfinished(run: RunDirectory, at: Reached | None) -> list[str]:
+    """A sentence without full stop where a run has not ended, with what goes on with it, unless
+    that is being trained; else none."""
     if at is None or not at.is_unfinished:
         return []
-    command = command or resume_command(run)
-    done = f"{run.path} had done {at.told} when it was last evaluated"
-    return [f"{done}; go on with it ({command})"]
+    done = f"had done {at.told} when it was last evaluated"
+    holder = holder_of(run.path)
+    if holder is not None:
+        return [f"{run.path} is being trained ({holder}) and {done}"]
+    return [f"{run.path} {done}; go on with it ({run.resume_command})"]
+
+
+def remarks(run: RunDirectory, at: Reached | None) -> list[str]:
+    """Sentences without full stop: that a run has not ended, or has no posterior sample yet."""
+    told = unfinished(run, at)
+    if run.is_starting():
+        told.append(
+            f"{run.path} has no posterior sample yet: a state of its start stands in for one; train"
+            " it for longer"
+        )
+    return told
 
 
 def advice_to_train(
-    runs: Sequence[RunDirectory],
-    each: Sequence[Reached | None],
-    commands: Sequence[str] = (),
-    options: Sequence[str] = (),
+    runs: Sequence[RunDirectory], each: Sequence[Reached | None], options: Sequence[str] = ()
 ) -> str:
     """The advice to do what was asked for, or where all is done, twice as much, of a run that has
-    converged twice what it has made, and at least twice the start; and how long that takes.
+    converged twice what it has made, and at least twice the start; and how long that takes. Of
+    runs that are being trained, to wait for the end.
 
     Args:
         runs: at least one.
         each: how far each has come.
-        commands: what goes on with each (default: `resume_command`).
         options: of each, more of them.
     """
-    commands = commands or [resume_command(run) for run in runs]
-    told = [*zip(runs, each, commands, options or [""] * len(runs), strict=True)]
+    told = [*zip(runs, each, options or [""] * len(runs), strict=True)]
     left = [of for of in told if of[1] is not None and of[1].is_unfinished]
-    whole, seconds = zip(*(_command(*of, not left) for of in left or told), strict=True)
-    what = "finish" if left else "train on"
+    idle = [of for of in left if holder_of(of[0].path) is None]
+    whole, seconds = zip(*(_command(*of, not left) for of in idle or left or told), strict=True)
+    if left and not idle:
+        return f"wait until training ends{_duration(max(seconds))}"
+    what = "finish" if left else "continue training"
     whom = {1: " it" if left else "", 2: " both"}.get(len(whole), " each")
     return f"{what}{whom} ({'; '.join(whole)}){_duration(sum(seconds))}"
 
 
-def _command(
-    run: RunDirectory, at: Reached | None, command: str, option: str, twice: bool
-) -> tuple[str, float]:
+def _command(run: RunDirectory, at: Reached | None, option: str, twice: bool) -> tuple[str, float]:
     """What goes on with a run, and the seconds that it takes by the pace so far."""
     times = 2.0 if twice else 1.0
     if twice and at and at.has_converged:  # past the start, and short of the length asked for
@@ -129,7 +131,7 @@ def _command(
     if run.facts().get("saved"):  # from Python, which knows no options
         length = option = ""
     seconds = (times / at.done - 1) * at.seconds if at and at.done else 0.0
-    return f"{command}{length}{option}", seconds
+    return f"{run.resume_command}{length}{option}", seconds
 
 
 def _length(run: RunDirectory, times: float) -> str:

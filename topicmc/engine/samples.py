@@ -18,7 +18,7 @@ from topicmc.posterior.thinning import is_kept, longest_kept
 from topicmc.posterior.traces import Recorded
 from topicmc.posterior.truncation import at_rest
 from topicmc.storage.files import checksum
-from topicmc.storage.runs import RunDirectory, files_of
+from topicmc.storage.runs import RunDirectory, files_of, of_each_chain
 
 
 class KeptSamples:
@@ -64,11 +64,7 @@ class KeptSamples:
         """The posterior samples past the point at which their chain came to rest
         (`topicmc.posterior.truncation`): about so many of each chain, evenly spread, and the
         newest; None: all. The same on every process that knows the trace."""
-        chains: dict[int, list[Entry]] = {}
-        for entry in at_rest(trace, self.entries):
-            chains.setdefault(entry["chain"], []).append(entry)
-        few = {id(entry) for entries in chains.values() for entry in _spread(entries, most)}
-        return [entry for entry in self.entries if id(entry) in few]
+        return of_each_chain(at_rest(trace, self.entries), lambda own: _spread(own, most))
 
     def keep(self, method: Method, round_number: int) -> None:
         """Writes the states of a method as samples, if it has come to a position to be kept."""

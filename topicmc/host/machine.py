@@ -184,6 +184,13 @@ def available_memory() -> int | None:
     return min(limits, default=None)
 
 
+def too_little(needed: int, processes: int) -> int | None:
+    """The bytes of memory that can be had now, if so many processes of a job need more, with room
+    to compile kernels; None if they do not, or the system does not say."""
+    free = available_memory()
+    return free if free is not None and needed > free - processes * COMPILING else None
+
+
 def group_limits(membership: Path = _MEMBERSHIP, root: Path = _MOUNT) -> Iterator[tuple[Path, int]]:
     """Linux control groups of this process, and those above them: their folders, and the bytes that
     they allow it."""

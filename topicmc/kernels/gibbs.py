@@ -116,7 +116,7 @@ def sample_assignments(
     lengths = np.diff(batch.offsets)
     # As many documents in turn as keep their rows of φ in a core's own cache.
     group = 4 if n_padded <= 512 else 1
-    n_pieces = share_out(batch.n_tokens * sweeps, -(-batch.n_docs // group), threads)
+    n_pieces = pieces_of(batch.n_tokens * sweeps, -(-batch.n_docs // group), threads)
     n_slots = min(threads.n_threads, n_pieces)
     scratch = [_scratch(group, n_padded, lengths) for _ in range(n_slots)]
     n_counted = len(phi_rows) if want_word_topic else 0
@@ -196,9 +196,9 @@ def redraw(
 ) -> None:
     """Sweeps over kept assignments, z unsigned (T,), in place, given θ as it stands.
 
-    Document d owns tokens[offsets[d] : offsets[d + 1]], word ids of any unsigned type. theta
-    float32 (W, Kp), topic_sums (Kp,) and alpha float32 (Kp,) are those of `sample_assignments`,
-    padded, and ``beta`` is added to θ: φ_kw = (θ_wk + b_kw) / (topic_sums_k + B_k).
+    Document d owns tokens[offsets[d] : offsets[d + 1]], word ids of any unsigned type. word_topic
+    float32 (W, Kp) is θ, topic_totals (Kp,) are its sums, alpha is float32 (Kp,), all padded as in
+    `sample_assignments`, and ``beta`` is added to θ: φ_kw = (θ_wk + b_kw) / (topic_totals_k + B_k).
 
     If ``counted``, θ counts the assignments that these documents have now, and each token is drawn
     without its own count, as in collapsed Gibbs sampling: φ is (n_kw − 1 + b_kw) /
@@ -212,7 +212,7 @@ def redraw(
     prior = (_wide(alpha), *map(_wide, inverse_sums(topic_totals, beta)))
     group = 4 if n_padded <= 512 else 2
     nothing = np.zeros(0, np.int32)
-    n_pieces = share_out(int(lengths.sum()), -(-len(docs) // group), threads)
+    n_pieces = pieces_of(int(lengths.sum()), -(-len(docs) // group), threads)
     doc_ids = docs + first_id
     table = word_topic.reshape(-1)
     n_slots = min(threads.n_threads, n_pieces)
@@ -234,9 +234,9 @@ def inverse_sums(topic_totals: np.ndarray, beta: Beta) -> tuple[np.ndarray, np.n
     return (1 / sums).astype(np.float32), (1 / np.maximum(sums - 1, 1e-30)).astype(np.float32)
 
 
-def share_out(n_tokens: int, most: int, threads: Threads) -> int:
-    """A few pieces for each thread, so that none waits for long; but a small piece is not worth
-    handing to another thread."""
+def pieces_of(n_tokens: int, most: int, threads: Threads) -> int:
+    """How many pieces to cut work into: a few for each thread, so that none waits for long; but a
+    small piece is not worth handing to another thread."""
     return (
         max(1, min(8 * threads.n_threads, most, n_tokens // _PIECE)) if threads.n_threads > 1 else 1
     )

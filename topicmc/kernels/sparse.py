@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from topicmc.kernels.batch import Minibatch
-from topicmc.kernels.gibbs import Assignments, check, draw_prior, inverse_sums, share_out
+from topicmc.kernels.gibbs import Assignments, check, draw_prior, inverse_sums, pieces_of
 from topicmc.kernels.lanes import (
     LANES,
     LARGEST_SLICE,
@@ -146,7 +146,7 @@ def _share_out(
 ) -> None:  # fmt: skip
     forest = plant(topics, words, n_words, threads)
     order = np.argsort(-lengths, kind="stable")
-    n_pieces = share_out(int(lengths.sum()) * max(1, sweeps), -(-len(order) // _TURNS), threads)
+    n_pieces = pieces_of(int(lengths.sum()) * max(1, sweeps), -(-len(order) // _TURNS), threads)
 
     def piece(i: int) -> None:
         _sample(

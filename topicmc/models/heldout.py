@@ -88,7 +88,7 @@ def split_documents(heldout: Documents, *, seed: int, known: np.ndarray | None =
     )
 
 
-def share_of(split: Split, part: int, n_parts: int) -> Split:
+def part_of(split: Split, part: int, n_parts: int) -> Split:
     """The ``part``-th of ``n_parts`` contiguous shares of the documents, near equal in tokens."""
     if n_parts == 1:
         return split

@@ -74,7 +74,7 @@ class LazyScir:
 
     @staticmethod
     def steps(total: float, n_topics: int, n_tokens: int, *, kept: bool) -> tuple[float, ...]:
-        """Those that reached each perplexity soonest."""
+        """The steps that reached each perplexity soonest."""
         return (3.0, 1.0, 0.0) if kept else (0.5, 20.0, 0.6)
 
     def refresh(self, chain: Chain, words: np.ndarray, *, key: np.uint64, threads: Threads) -> None:

@@ -54,6 +54,17 @@ class RunSettings(Generic[Open]):
                 raise UsageError(f"unknown setting {name!r}; the settings are {close}")
         return cls(**values)
 
+    @classmethod
+    def of(cls, config: RunSettings[Any]) -> Self:
+        """The same settings in another state; ValueError names one that is to be decided there and
+        is not."""
+        return cls.from_dict(config.as_dict())
+
+    @property
+    def has_length(self) -> bool:
+        """Whether it is said how long the run is."""
+        return any(getattr(self, name) is not None for name in LENGTHS)
+
     def on_these_cores(self, facts: Mapping[str, Any]) -> Self:
         """The settings of a run that goes on, by what its ``run.json`` says: on the cores there are
         now, where nobody has said how many threads."""
@@ -160,7 +171,8 @@ class DsgldSettings(RunSettings[Open]):
 
     def check_chains(self) -> None:
         """UsageError when there are more chains of minibatches than workers."""
-        in_range("--chains", self.chains, 1, self.workers, "a worker holds at most one chain")
+        why = "a worker holds at most one chain: give more --workers"
+        in_range("--chains", self.chains, 1, self.workers, why)
 
 
 class LearnsPriors:

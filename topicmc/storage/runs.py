@@ -24,7 +24,7 @@ import platform
 import shlex
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -52,7 +52,7 @@ from topicmc.storage.files import (
     write_json,
 )
 from topicmc.storage.lease import NAME as LEASE
-from topicmc.storage.lease import Lease
+from topicmc.storage.lease import Lease, is_of_lease
 from topicmc.storage.run_fields import check_facts, check_line, check_samples
 
 # Of run.json; raised when an older version would misread a run. See also
@@ -82,6 +82,23 @@ def files_of(entries: Iterable[Mapping[str, Any]]) -> list[str]:
     mean, if it keeps one."""
     both = [part for entry in entries for part in (entry, entry.get("mean"))]
     return [part["file"] for part in both if part is not None]
+
+
+def by_chain(entries: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The index entries of each chain."""
+    chains: dict[int, list[dict[str, Any]]] = {}
+    for entry in entries:
+        chains.setdefault(entry["chain"], []).append(entry)
+    return list(chains.values())
+
+
+def of_each_chain(
+    entries: Sequence[dict[str, Any]],
+    choose: Callable[[list[dict[str, Any]]], Iterable[dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """The index entries that are chosen of those of their chain, in their order."""
+    chosen = {id(entry) for own in by_chain(entries) for entry in choose(own)}
+    return [entry for entry in entries if id(entry) in chosen]
 
 
 class RunDirectory:
@@ -153,10 +170,10 @@ class RunDirectory:
             raise UsageError(f"{path}: is a file; give a directory that does not exist yet")
         is_run = (path / "run.json").is_file()
         names = [child.name for child in path.iterdir()]
-        if not is_run and (LEASE in names or all(LEASE in name for name in names)):
+        if not is_run and (LEASE in names or all(map(is_of_lease, names))):
             return
         if not is_run:
-            raise UsageError(f"{path}: exists and is not a run; give another -o")
+            raise UsageError(f"{path}: exists and is not a run; give another path")
         if not force:
             raise UsageError(
                 f"{path}: exists already; add --resume to go on with it, --force to overwrite it,"
@@ -166,8 +183,8 @@ class RunDirectory:
             model = read_json(path / "run.json", config=dict).get("model", FIRST_MODEL)
             if cls.model not in (None, model):
                 raise UsageError(
-                    f"{path}: is a run of the model {model!r}, which --force does not replace; give"
-                    " another -o"
+                    f"{path}: is a run of the model {model!r}, which is not replaced; give another"
+                    " path"
                 )
 
     @classmethod
@@ -207,8 +224,13 @@ class RunDirectory:
 
     @property
     def resume_command(self) -> str:
-        """What to type to go on with it."""
-        return f"{self.command} train -o {shlex.quote(str(self.path))} --resume"
+        """What to type to go on with it; where its corpus is gone, or nobody may look, CORPUS
+        stands for the new place of it."""
+        corpus, named = self.facts().get("corpus", {}).get("path", ""), "CORPUS "
+        with suppress(OSError):  # where nobody may look
+            if (self.path / corpus).exists():
+                named = ""
+        return f"{self.command} train {named}-o {shlex.quote(str(self.path))} --resume"
 
     @classmethod
     def at(cls, run: Self | Path | str) -> Self:
@@ -410,7 +432,8 @@ class RunDirectory:
         """Index entries of the samples, oldest first; DataError when there are none yet."""
         entries = self.sample_index()
         if not entries:
-            raise DataError(f"{self.path}: no samples yet; train on ({self.resume_command})")
+            told = f"no samples yet; continue training ({self.resume_command})"
+            raise DataError(f"{self.path}: {told}")
         return entries
 
     def is_starting(self) -> bool:

@@ -204,8 +204,9 @@ class MpiTransport:
 class MpiTable:
     """A table in an MPI window: each rank keeps a stretch of it that all reach without its help.
 
-    Access epochs are passive (no rank has to answer or wait), and every element is added to and
-    read by one atomic operation.
+    Access epochs are passive: no rank has to answer on one machine, where the window is memory that
+    all share; between machines some libraries serve a rank only while it calls them. Every element
+    is added to and read by one atomic operation.
     """
 
     def __init__(self, transport: MpiTransport, shape: tuple[int, ...]) -> None:

@@ -62,14 +62,14 @@ class RatingData:
 
     @property
     def training(self) -> Ratings:
-        """Those to train on, standardised."""
+        """The ratings to train on, standardised."""
         kept = self.ratings.take(~self.heldout)
         values = self.scale.standardised(kept.values)
         return Ratings(kept.users, kept.items, values, kept.n_users, kept.n_items)
 
     @property
     def testing(self) -> Ratings:
-        """Those held out, as they were read, of users and items as `trained` has them."""
+        """The held-out ratings, as they were read, of users and items as `trained` has them."""
         found = self.ratings.take(self.heldout)
         users, items = self.trained(found.users, found.items)
         return replace(found, users=users, items=items)

@@ -8,7 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from topicmc.engine.lifecycle import begin, go_on, settings_facts, take_up
+from topicmc.engine.lifecycle import (
+    begin,
+    check_alike,
+    go_on,
+    settings_facts,
+    take_up,
+    with_saved_chains,
+)
 from topicmc.engine.transport.base import Transport
 from topicmc.errors import UsageError
 from topicmc.host import machine
@@ -51,7 +58,7 @@ def start(
     check_honoured(config)
     if transport.is_root:
         FactorRun.check_free(run_path, force)
-    transport.barrier()
+    check_alike(config.as_dict(), transport)
     if transport.is_root:
         data, about = file.read()
         sizes = memory.sizes_of(data)
@@ -93,15 +100,12 @@ def resume(
     Raises UsageError when a change would make it another run, DataError when it is damaged.
     """
     run = FactorRun.open(run_path)
-    take_up(run, transport, leases)
-    config, data, facts = run.config(), run.data(), run.facts()
-    checkpoint = run.checkpoint()
-    if checkpoint is not None:  # a job that saved none has given up no chains
-        config = replace(config, **checkpoint.layout())
+    take_up(run, transport, leases, changes)
+    config, data, facts = with_saved_chains(run.config(), run), run.data(), run.facts()
     told, asked = changes, facts.get("asked", {})
     changes = config.changes_of(told, run_path, asked)
     check_until(config.sampler, changes.get("until"))
-    left = FactorConfig.from_dict(config.as_dict()).on_these_cores(facts)
+    left = FactorConfig.of(config).on_these_cores(facts)
     left = _on_workers(left.without_lengths(changes), transport.n_workers)
     resolved = _decided(replace(left, **changes), memory.sizes_of(data), transport)
     before = resolved.asked_otherwise({"chains": config.chains})
@@ -131,8 +135,8 @@ def _decided(
     resolved = resolve(config, sizes.training, share.cores)
     hosted = len(transport.workers)
     needed = memory.needed(resolved, sizes, hosted, share.processes, keeps_all=keeps_all)
-    free = machine.available_memory()
-    if free is not None and needed > free - share.processes * machine.COMPILING:
+    free = machine.too_little(needed, share.processes)
+    if free is not None:
         most = max(memory.most_held(resolved, sizes, hosted, keeps_all))
         fewer = ", or use fewer --workers" if share.processes > 1 else ""
         if not keeps_all:

@@ -91,13 +91,13 @@ class MatrixFactorizationModel:
 
 
 def _second_moments(rows: np.ndarray) -> np.ndarray:
-    """Of the columns of some rows, in the mean over rows: float64 (D + 1, D + 1)."""
+    """Second moments of the columns of some rows, averaged over rows: float64 (D + 1, D + 1)."""
     wide = rows.astype(np.float64)
     return wide.T @ wide / len(wide)
 
 
 def _expected_updates(config: Resolved, target: FactorChains, n_ratings: int) -> float | None:
-    """Of a chain, where the length of a run is given in updates or epochs."""
+    """Updates of a chain, where the length of a run is given in updates or epochs."""
     if config.updates is not None or config.epochs is None:
         return config.updates
     return config.epochs * n_ratings / target.drawn

@@ -23,7 +23,7 @@ _DIGITS = 6  # significant ones, in text
 
 @dataclass(frozen=True)
 class Predictions:
-    """Of the pairs of a table, in their order.
+    """Predictions for the pairs of a table, in their order.
 
     rating, sd  float64 (N,): mean and standard deviation of the rating
     unknown     how many have a user or an item that was not trained on

@@ -21,7 +21,7 @@ from topicmc.models.factors.rows import Factors
 
 
 class Prediction(NamedTuple):
-    """Of n pairs: ``mean`` and ``deviation``, float64 (n,), on the scale of the ratings."""
+    """Predictions for n pairs: ``mean`` and ``deviation``, float64 (n,), on the ratings' scale."""
 
     mean: np.ndarray
     deviation: np.ndarray

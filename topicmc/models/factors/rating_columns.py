@@ -21,6 +21,7 @@ from topicmc.corpora.readers.table import DELIMITERS
 from topicmc.corpora.streams import PARQUET, Stream
 from topicmc.errors import DataError, UsageError
 from topicmc.storage.files import unreadable
+from topicmc.storage.handwritten import parse_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,6 +55,10 @@ def read_columns(path: Path, columns: Columns, delimiter: str | None, *, rated: 
     with Stream(path) as stream:
         head = stream.read(1 << 16)
     if head.startswith(PARQUET):
+        if delimiter is not None:
+            raise UsageError(
+                f"--delimiter {delimiter!r}: goes with text, and {path} is Parquet; leave it out"
+            )
         return _parquet(path, columns, rated)
     if not head.strip():
         raise DataError(f"{path}: is empty; check the file")
@@ -299,7 +304,7 @@ def number_of(cell: Any) -> float:
     if isinstance(cell, bytes):
         cell = cell.decode(errors="replace")
     try:
-        return float(str(cell).replace("_", "?"))  # 4_5 is none, though Python reads 45
+        return parse_number(str(cell))
     except ValueError:
         return math.nan
 

@@ -48,7 +48,7 @@ class Scale:
 
     @classmethod
     def of(cls, values: np.ndarray, low: float | None = None, high: float | None = None) -> Scale:
-        """That of some ratings, float (N,), N ≥ 1; its ends are theirs unless they are given."""
+        """The scale of ratings, float (N,), N ≥ 1; its ends are theirs unless they are given."""
         wide = values.astype(np.float64)
         deviation = float(wide.std())
         return cls(

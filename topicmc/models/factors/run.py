@@ -109,7 +109,7 @@ class FactorRun(RunDirectory):
         return at._replace(of_start=of_start, has_converged=ended_converged(self, config))
 
     def scale(self) -> Scale:
-        """Of the ratings."""
+        """The scale of the ratings."""
         about = self.facts()["ratings"]
         return Scale(*(float(about[name]) for name in ("mean", "deviation", "low", "high")))
 
@@ -174,7 +174,7 @@ def _array(stored: Mapping[str, np.ndarray], name: str, dtype: Any, size: int) -
 def _ids(stored: Mapping[str, np.ndarray], side: str, size: int) -> Strings:
     offsets = _array(stored, f"{side}_offsets", np.int64, size + 1)
     text = _array(stored, f"{side}_ids", np.uint8, int(offsets[-1]))
-    if offsets[0] != 0 or (np.diff(offsets) < 0).any():
+    if offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():  # differences may wrap
         raise ValueError(f"{side}_offsets do not rise")
     text.tobytes().decode()  # ValueError unless it is text
     if (text[offsets[:-1][np.diff(offsets) > 0]] & 0xC0 == 0x80).any():

@@ -12,6 +12,7 @@ from topicmc.models.factors.prediction import clipped, moments, prediction, rmse
 from topicmc.models.factors.rating_files import Table
 from topicmc.models.factors.rows import Factors
 from topicmc.models.factors.run import FactorRun
+from topicmc.storage.runs import by_chain
 
 _NINE_TENTHS = 1.6448536269514722  # standard deviations on either side that hold 90 %
 
@@ -78,8 +79,8 @@ def score(run: FactorRun, table: Table | None = None) -> Score:
         return Score(None, None, [], None, None, n_samples, 0, unknown)
     scale = run.scale()
     of_newest, of_chains, whole = [], [], np.zeros((3, len(values)))
-    for chain in dict.fromkeys(entry["chain"] for entry in entries):
-        total, mine = np.zeros_like(whole), [e for e in entries if e["chain"] == chain]
+    for mine in by_chain(entries):
+        total = np.zeros_like(whole)
         for entry in mine:
             found = moments(run.read_sample(entry), users, items)
             total += found

@@ -146,7 +146,6 @@ def resolve(config: FactorSettings, n_ratings: int, cores: int) -> Resolved:
     at_once = math.isqrt(config.workers) if split == "square" else 1
     chains = config.workers // at_once if config.chains == AUTO else config.chains
     batch = min(max(n_ratings // (_BATCHES * at_once), _SMALLEST_BATCH), _LARGEST_BATCH)
-    has_end = (config.updates, config.epochs, config.time_budget) != (None, None, None)
     gibbs = config.sampler == "gibbs"
     decided: dict[str, Any] = {
         "split": split,
@@ -157,9 +156,9 @@ def resolve(config: FactorSettings, n_ratings: int, cores: int) -> Resolved:
         "balance": config.balance and not gibbs,
         "batch_size": or_default(config.batch_size, batch),
         "threads": or_default(config.threads, cores),
-        "epochs": config.epochs if has_end else _EPOCHS[config.sampler],
+        "epochs": config.epochs if config.has_length else _EPOCHS[config.sampler],
         "until": or_default(config.until, "end"),
     }
     if config.sampler == "sgd":
         decided["precision"] = or_default(config.precision, _SGD_PRECISION)
-    return Resolved.from_dict(replace(config, **decided).as_dict())
+    return Resolved.of(replace(config, **decided))

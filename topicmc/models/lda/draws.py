@@ -24,7 +24,7 @@ from topicmc.kernels.prior import no_prior
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.settings import COLLAPSED
+from topicmc.models.lda.settings import keeps_assignments
 from topicmc.samplers.state import blockwise
 from topicmc.settings.values import MAX_WORKERS
 from topicmc.storage.fields import Record
@@ -40,17 +40,23 @@ def draw_of(run: TopicRun, entry: Mapping[str, Any], threads: Threads) -> np.nda
     """
     theta, facts = run.read_state(entry), run.facts()
     if keeps_counts(facts["config"]):
-        chain = entry["chain"]
-        if "chain" in facts:  # of a model that was saved: that of the run that it was read from
-            chain = Record(run.path / "run.json", facts).whole("chain", most=MAX_WORKERS)
-        key = key_of(facts["config"], facts["corpus"], {**entry, "chain": chain})
+        key = key_of(facts["config"], facts["corpus"], {**entry, "chain": chain_of(run, entry)})
         theta = gamma_draw(theta, key, threads)
     return run.viewed(theta, entry)
 
 
+def chain_of(run: TopicRun, entry: Mapping[str, Any]) -> int:
+    """The number of the chain that an index entry is of; of a model that was saved in the run that
+    it was read from. Raises DataError when ``run.json`` is damaged."""
+    facts = run.facts()
+    if "chain" not in facts:
+        return entry["chain"]
+    return Record(run.path / "run.json", facts).whole("chain", most=MAX_WORKERS)
+
+
 def keeps_counts(config: Mapping[str, Any]) -> bool:
     """Whether a run with these settings keeps n_kw + b_kw as samples, and not draws."""
-    return config["sampler"] in COLLAPSED or bool(config.get("remember"))
+    return keeps_assignments(config["sampler"], config.get("remember"))
 
 
 def gamma_draw(shapes: np.ndarray, key: np.uint64, threads: Threads) -> np.ndarray:

@@ -17,7 +17,7 @@ from topicmc.corpora import Corpus
 from topicmc.engine.method import Entry
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
-from topicmc.models.heldout import share_of, split_documents
+from topicmc.models.heldout import part_of, split_documents
 from topicmc.models.lda.completion import SWEEPS, token_probabilities
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of
@@ -61,7 +61,7 @@ class HeldOut:
         weights = corpus.n_words * n_topics
         draws = SWEEPS * len(split.observed.tokens) + _DRAWS_OF_WEIGHT * weights
         self.most_averaged: int | None = max(_LEAST_AVERAGED, int(_DRAWS / draws))
-        self._split = share_of(split, transport.rank, transport.n_processes)
+        self._split = part_of(split, transport.rank, transport.n_processes)
         self._alpha = alpha
         self._transport = transport
         self._threads = threads

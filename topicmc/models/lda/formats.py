@@ -16,7 +16,7 @@ import numpy as np
 from topicmc.engine.state import Table
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.planning.plan import rounds_per_sweep
-from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.settings import TrainConfig, keeps_assignments
 from topicmc.samplers.state import Chain, sum_topics
 from topicmc.storage.checkpoints import Checkpoint
 
@@ -37,9 +37,8 @@ def without_averages(
     entries: list[dict[str, Any]], config: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """The index entries of a run of format 1, those of averages marked as no samples."""
-    if config["sampler"] not in ("scir", "sgrld") or config.get("remember"):
-        return entries
-    if config.get("groups", 1) >= config.get("chains", 1):
+    is_averaged = config.get("groups", 1) < config.get("chains", 1)
+    if keeps_assignments(config["sampler"], config.get("remember")) or not is_averaged:
         return entries
     until, trajectory = config.get("average_until"), config.get("trajectory", 1)
     return [

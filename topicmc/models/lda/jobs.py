@@ -21,19 +21,27 @@ from topicmc.corpora.of_runs import (
     place_of,
 )
 from topicmc.engine.compiling import compiling
-from topicmc.engine.lifecycle import begin, go_on, lease, settings_facts, take_up
+from topicmc.engine.lifecycle import (
+    begin,
+    check_alike,
+    check_shared,
+    go_on,
+    lease,
+    settings_facts,
+    take_up,
+    with_saved_chains,
+)
 from topicmc.engine.schedule import split_groups
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.host import machine
-from topicmc.host.machine import available_memory
 from topicmc.kernels.batch import check_lengths
 from topicmc.models.lda import memory
 from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.formats import config_of_format_1
-from topicmc.models.lda.origin import check_origin, draft, inherited, with_topics_of_origin
+from topicmc.models.lda.origin import draft, inherited
 from topicmc.models.lda.partition import pieces, share_out
 from topicmc.models.lda.planning.calibration import measured
 from topicmc.models.lda.planning.defaults import needs_pace, resolve
@@ -46,7 +54,6 @@ from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
 from topicmc.models.views import is_view, run_of
 from topicmc.settings import groups
 from topicmc.settings.values import AUTO
-from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.files import put_in_place, real_path, temporary_folder, user_errors_for
 from topicmc.storage.run_fields import settings_in
 from topicmc.storage.runs import made_by
@@ -79,8 +86,10 @@ def start(
     if corpus_path is None:
         lease(run, transport, leases)
         _create_with_extract(config, run_path, transport, force)
+        check_shared(run, transport)
         return Resolved.of(saved(run)), Corpus.open(run_path / EMBEDDED), run
     corpus = Corpus.open(corpus_path)
+    check_alike(_without_places(config.as_dict()), transport, corpus.fingerprint)
     new = _new_run(config, corpus, transport, tell=tell)
     resolved = new.plan.config
     verify_share(corpus, resolved, transport)
@@ -94,6 +103,12 @@ def start(
 
     begin(run, transport, leases, create)
     return resolved, corpus, run
+
+
+def _without_places(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings but for files that other machines may have elsewhere."""
+    places = "from_run", "topic_prior"
+    return {name: value for name, value in settings.items() if name not in places}
 
 
 def _shows(origin: Path, run_path: Path) -> bool:
@@ -169,7 +184,7 @@ class _OnExtract(_InPlaceOfExtract):
 
 def given_of(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
     """What is given of the prior of a new run's topics, and the settings with what follows from it;
-    errors as of `given_prior`."""
+    errors as of `inherited` and `given_prior`."""
     if config.from_run is not None:
         return inherited(config, corpus)
     return given_prior(config, corpus.vocabulary, corpus.n_tokens)
@@ -238,8 +253,10 @@ def resume(
             f"{run_path}: is a view, which cannot be trained; train its run ({run.resume_command}),"
             " and the view shows that"
         )
-    take_up(run, transport, leases)
-    facts, config = run.facts(), _with_saved_chains(saved(run), run.checkpoint())
+    take_up(run, transport, leases, _without_places(changes))
+    facts, config = run.facts(), saved(run)
+    if not config.keeps_assignments:
+        config = with_saved_chains(config, run)
     if facts.get("saved"):
         raise UsageError(
             f"{run_path}: was saved from Python, without a checkpoint to go on from; go on there by"
@@ -261,6 +278,7 @@ def resume(
     names = ("chains", "groups", "average_until", "batch_size", "trajectory")
     before = {name: getattr(config, name) for name in names}  # blocks that nobody set are open
     config = on_workers(config, transport.n_workers).without_lengths(changes)
+    run.notices += _remarks_on_start(run, config, before)
     known = Given(matrix=run.additions())
     resolved = planned(replace(config, **changes), corpus, transport, given=known).config
     until = changes.get("average_until")
@@ -270,15 +288,6 @@ def resume(
     asked = {**resolved.asked_otherwise(before), **asked, **resolved.asked_otherwise(told)}
     go_on(run, transport, resolved, changes, asked=asked, corpus=found)
     return resolved, corpus, run
-
-
-def _with_saved_chains(config: TrainConfig, checkpoint: Checkpoint | None) -> TrainConfig:
-    """The settings with the chains of minibatches that a checkpoint holds, and until when they are
-    averaged: a job on fewer workers that was killed before it saved one has given up none."""
-    if checkpoint is None or config.keeps_assignments:
-        return config
-    saved = checkpoint.layout()
-    return config if saved.get("chains") in (None, config.chains) else replace(config, **saved)
 
 
 def _in_epochs(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
@@ -345,6 +354,19 @@ def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
     return replace(config, workers=n_workers, chains=chains, groups=groups)
 
 
+def _remarks_on_start(run: TopicRun, config: TrainConfig, before: Mapping[str, Any]) -> list[str]:
+    """That fewer chains than ``before`` go on with a start that was meant for the averages of all:
+    the more of them there are, the fewer updates it has."""
+    fewer = config.chains < before["chains"] and before["groups"] < before["chains"]
+    if not fewer or not all(entry["burn_in"] for entry in run.sample_index()):
+        return []
+    return [
+        f"the start of this run, {config.anneal_updates:,} updates, was meant for"
+        f" {before['chains']} chains that are averaged; with --workers {config.workers} a new run"
+        " has a longer one, and may find better topics"
+    ]
+
+
 def _groups_of(config: TrainConfig, chains: int) -> int | None:
     """How many groups the first chains form, if each is in the one that it was in; None where no
     number of groups says so."""
@@ -385,7 +407,6 @@ def planned(
         )
     alone, share = share is not None, share or machine.share(transport)
     threads = share.cores if config.threads == AUTO else config.threads
-    config = with_topics_of_origin(config)
     size, each = Extent.of(corpus), _of_each(transport, share)
     resolved = resolve(config, size, each)
     _check_memory(resolved, corpus, transport, share, given)
@@ -418,8 +439,6 @@ def _new_run(
     be honoured."""
     config, given = given_of(asked, corpus)
     plan = planned(config, corpus, transport, share, tell, given)
-    if plan.config.from_run is not None:
-        check_origin(plan.config, corpus)
     check_honoured(config, plan.config)
     return _NewRun(asked, given, plan)
 
@@ -440,17 +459,15 @@ def _check_memory(
     sizes = _sizes(config, corpus)._replace(prior_rows=given.n_rows)
     hosted = len(transport.workers)
     needed = memory.needed(config, sizes, hosted, share.processes)
-    available = available_memory()
-    if available is None:
+    free = machine.too_little(needed, share.processes)
+    if free is None:
         return
-    free = available - share.processes * machine.COMPILING
-    if needed <= free:
-        return
-    fewer = memory.most_topics(config, sizes, hosted, free, share.processes)
+    usable = free - share.processes * machine.COMPILING
+    fewer = memory.most_topics(config, sizes, hosted, usable, share.processes)
     raise UsageError(
         f"--topics {config.topics} over {corpus.n_words:,} words needs about"
         f" {needed / 1e9:.1f} GB of memory, most of it for"
-        f" {memory.largest(config, sizes, hosted).name}, and {available / 1e9:.1f} GB are free; "
+        f" {memory.largest(config, sizes, hosted).name}, and {free / 1e9:.1f} GB are free; "
         + (f"use --topics {fewer} or fewer," if fewer else "use fewer chains or local workers,")
         + " or prune the vocabulary; to go on with a run, free some"
     )
@@ -476,7 +493,8 @@ def _remarks_on_disk(run_path: Path, needed: int) -> list[str]:
     place = next(p for p in (run_path, *run_path.parents) if p.exists())
     free, where = shutil.disk_usage(place).free, "disk"
     if machine.lies_in_memory(place):
-        free, where = min(free, available_memory() or free), "memory, in which this folder lies"
+        free = min(free, machine.available_memory() or free)
+        where = "memory, in which this folder lies"
     if needed <= free:
         return []
     return [

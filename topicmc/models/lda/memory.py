@@ -152,7 +152,7 @@ def disk(config: Resolved, sizes: Sizes) -> int:
     checkpoint beside the two before. Samples that only these name are not counted: they are few
     once a run is much longer than the time between checkpoints. Resolved settings."""
     cells, n_tokens = sizes.n_words * config.topics, sizes.n_tokens
-    n_bytes = np.dtype(assignment_dtype(config.topics)).itemsize
+    n_bytes = _topic_bytes(config.topics)
     files = mean = members = 0.0
     if config.keeps_assignments:
         sample = (n_bytes + 4) * min(n_tokens, cells) + 8 * sizes.n_words  # topics and counts
@@ -210,8 +210,8 @@ def _collapsed(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     yield Term(END, "counts of a sample, as they are stored", 4 * stored)
     yield Term(ALWAYS, "counts as each worker knows them", chains * hosted * counts)
     yield Term(ALWAYS, "words of tokens", hosted * _in_memory(tokens * sizes.id_bytes))
-    n_bytes = tokens * (1 if config.topics < 256 else 2)
-    yield Term(ALWAYS, "topics of tokens", chains * hosted * _in_memory(n_bytes))
+    of_topics = chains * hosted * _in_memory(tokens * _topic_bytes(config.topics))
+    yield Term(ALWAYS, "topics of tokens", of_topics)
     yield Term(
         ALWAYS, "where documents begin, and when they join", hosted * docs * (8 + 13 * chains)
     )
@@ -250,7 +250,7 @@ def _collapsed(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
         )
         subset = tokens * config.start_documents / sizes.n_docs
         yield Term("drawing", "orders of the subset by word", chains * hosted * 2 * subset)
-        n_bytes = sizes.id_bytes + (1 if config.topics < 256 else 2)
+        n_bytes = sizes.id_bytes + _topic_bytes(config.topics)
         per_round = workers * config.trajectory * config.batch_size
         n_parts = 1 if config.remember else min(ROUNDS, -(-sizes.n_docs // per_round))
         yield Term("drawing", "words and topics of a block", at_once * n_bytes * subset / n_parts)
@@ -281,7 +281,7 @@ def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
         yield Term(ALWAYS, "their counts", theta)
     if config.start == "subset":
         tokens = config.start_documents / sizes.n_docs * sizes.n_tokens * hosted / config.workers
-        n_bytes = 2 * sizes.id_bytes + (3 if config.topics < 256 else 4)
+        n_bytes = 2 * sizes.id_bytes + 2 + _topic_bytes(config.topics)
         yield Term("starting", "tokens of the subset, and their topics", n_bytes * tokens)
         counts = 4.0 * sizes.n_words * padded_size(config.topics)
         together = 0 if config.workers == 1 else 3
@@ -336,14 +336,19 @@ def _drawing(
     # Each thread has documents that take turns, four at most.
     yield Term(phase, "random numbers of tokens", 16.0 * config.threads * longest)
     if longest <= LONGEST and come_up_often(n_tokens, n_words, n_padded, sweeps):
-        n_bytes = np.dtype(assignment_dtype(n_padded)).itemsize
         yield Term(phase, "their counts", rows)
-        yield Term(phase, "topics of their tokens in each sweep", n_bytes * kept * n_tokens)
+        of_topics = _topic_bytes(n_padded) * kept * n_tokens
+        yield Term(phase, "topics of their tokens in each sweep", of_topics)
     elif is_sparse(n_padded, "afresh"):
         yield Term(phase, "their counts and trees", rows * (1 + 1 / 15))
         yield Term(phase, "topics of their tokens in each sweep", 2 * kept * n_tokens)
     else:
         yield Term(phase, "their counts, of each thread", config.threads * rows)
+
+
+def _topic_bytes(n_topics: int) -> int:
+    """Bytes of the topic of a token, where it is kept."""
+    return np.dtype(assignment_dtype(n_topics)).itemsize
 
 
 def _in_memory(n_bytes: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from topicmc.engine.ending import first_look
 from topicmc.engine.loop import Listener, Training
 from topicmc.engine.method import Entry
 from topicmc.engine.transport.base import Transport
+from topicmc.host import machine
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.evaluation import HeldOut
 from topicmc.models.lda.methods import KeepsAssignments, open_method
@@ -21,6 +23,7 @@ from topicmc.models.lda.samples import write_mean, write_sample
 from topicmc.models.lda.scalars import Scalars
 from topicmc.models.lda.settings import Resolved
 from topicmc.samplers.state import Chain
+from topicmc.storage.scratch import aside
 
 _UPDATES = 8  # of a minibatch chain between records, at least: to read all its weights costs as one
 
@@ -48,7 +51,8 @@ class Lda:
     ) -> None:
         threads = Threads(config.threads)
         given = run.additions(), Origin.of(run, config)
-        self.method = open_method(config, corpus, transport, threads, slow, run.path, *given)
+        place = _scratch(run.path, transport)
+        self.method = open_method(config, corpus, transport, threads, slow, place, *given)
         alpha = np.full(config.topics, config.alpha, np.float64)
         self.evaluator = HeldOut(run, corpus, config.topics, alpha, transport, threads)
         self.epoch = corpus.n_docs * draws_per_epoch(config)
@@ -91,6 +95,14 @@ class Lda:
         held = self._glimpses()
         for number in list(held)[:1]:
             self._of(held[number], None)
+
+
+def _scratch(run_path: Path, transport: Transport) -> Path:
+    """Where working memory may lie: with the run; but that of several machines on a disk of each,
+    if it has one for temporary files, for what they share is behind a network. Collective."""
+    place = aside()
+    several = machine.share(transport).processes < transport.n_processes
+    return place if several and not machine.lies_in_memory(place) else run_path
 
 
 def look_of(config: Resolved, n_docs: int) -> int:

@@ -39,7 +39,7 @@ from topicmc.models.lda.run import Draft, TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, newest_of, samples_of, share_of
 from topicmc.models.lda.settings import LdaSettings, Resolved
 from topicmc.samplers.row_prior import Additions
-from topicmc.settings.values import AUTO
+from topicmc.settings.values import AUTO, or_default
 
 _GIVEN_BETA = ("none", "alpha")
 GIVEN_SWEEPS = 3
@@ -89,21 +89,30 @@ def padded_theta(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return theta, theta.sum(axis=0, dtype=np.float64)
 
 
-def with_topics_of_origin(config: LdaSettings) -> LdaSettings:
-    """The settings with as many topics as the run has that they go on from, where their number was
-    left to the program."""
-    if config.from_run is None or config.topics != AUTO:
-        return config
-    run = _origin(config.from_run)
-    return replace(config, topics=len(alpha_of(run, samples_of(run)[0])))
-
-
 def inherited(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
-    """What the run that settings go on from knows of its topics beside θ: their names, their seed
-    words, and what its prior has over β for the words that this corpus has too. Where β was given
-    below such a prior, it stays so, and the settings say it. DataError when it is none."""
+    """What the run that settings go on from knows of its topics beside θ: how many there are, where
+    that was left to the program, their names, their seed words, and what its prior has over β for
+    the words that this corpus has too. Where β was given below such a prior, it stays so. The
+    settings say these numbers.
+
+    Raises DataError when the run is none, has no samples, or has no words in common with the
+    corpus; UsageError for fewer topics than it has.
+    """
     assert config.from_run is not None
     run = _origin(config.from_run)
+    words, n_topics = run.vocabulary(), len(alpha_of(run, samples_of(run)[0]))
+    config = replace(config, topics=or_default(config.topics, n_topics))
+    if int(config.topics) < n_topics:
+        raise UsageError(
+            f"--topics {config.topics}: the run in {config.from_run} has {n_topics}, and all of"
+            f" them go on; give {n_topics} or more, or leave it out"
+        )
+    rows = _rows(words, corpus)
+    if (rows < 0).all():
+        raise DataError(
+            f"{config.from_run}: none of its {len(words):,} words is in {corpus.path}; were both"
+            " prepared alike, in one language?"
+        )
     labels = dict(run.labels)
     additions = run.prior(1.0).additions
     if additions is None:
@@ -111,7 +120,6 @@ def inherited(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
     settings = run.facts()["config"]
     if config.beta == AUTO and config.learn == AUTO and settings.get("learn") in _GIVEN_BETA:
         config = replace(config, beta=settings["beta"])
-    rows = _rows(run.vocabulary(), corpus)
     row_of = np.where(rows < 0, 0, additions.row_of[rows]).astype(np.int32)
     matrix = Additions(row_of, additions.values)
     return config, Given(matrix=matrix, labels=labels, inherited=run.seeds)
@@ -129,39 +137,20 @@ def _origin(path: str) -> TopicRun:
     return run
 
 
-def check_origin(config: Resolved, corpus: Corpus) -> None:
-    """DataError when the run that settings go on from is none, has no samples, or has no words in
-    common with the corpus; UsageError for fewer topics than it has."""
-    assert config.from_run is not None
-    run = _origin(config.from_run)
-    words = run.vocabulary()
-    n_topics = len(alpha_of(run, samples_of(run)[0]))
-    if config.topics < n_topics:
-        raise UsageError(
-            f"--topics {config.topics}: the run in {config.from_run} has {n_topics}, and all of"
-            f" them go on; give {n_topics} or more, or leave it out"
-        )
-    if (_rows(words, corpus) < 0).all():
-        raise DataError(
-            f"{config.from_run}: none of its {len(words):,} words is in {corpus.path}; were both"
-            " prepared alike, in one language?"
-        )
-
-
 def draft(asked: LdaSettings, config: Resolved, corpus: Corpus) -> Draft:
     """What a new run with these settings begins with, α and β as learned there unless they were
-    ``asked`` for. Raises DataError when the run that it goes on from is damaged; `check_origin`
+    ``asked`` for. Raises DataError when the run that it goes on from is damaged; `inherited`
     comes before."""
     assert config.from_run is not None
     run = _origin(config.from_run)
-    words = run.vocabulary()
-    n_topics = len(alpha_of(run, samples_of(run)[0]))
+    words, entries = run.vocabulary(), samples_of(run)
+    n_topics = len(alpha_of(run, entries[0]))
     rows = _rows(words, corpus)
     states: list[Arrays] = []
     told: list[dict[str, Any]] = []
     left_out = 0.0
     most = config.chains if config.keeps_assignments else config.groups
-    for chain, entry in enumerate(newest_of(samples_of(run))[:most]):
+    for chain, entry in enumerate(newest_of(entries)[:most]):
         theta = run.read_sample(entry)
         share = share_of(run, entry, theta)
         beta = beta_of(run, entry) if asked.beta == AUTO else config.beta

@@ -5,21 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from topicmc.engine import progress
-from topicmc.engine.progress import Reached, last_evaluation, unfinished
+from topicmc.engine.progress import Reached, last_evaluation
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.plan import burn_in_updates, draws_per_epoch, work_of_start
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.settings.values import AUTO
 from topicmc.storage.run_fields import settings_in
-
-
-def resume_command(run: TopicRun) -> str:
-    """As `topicmc.engine.progress.resume_command`; for a run that was saved from Python, what goes
-    on there."""
-    if run.facts().get("saved"):
-        return "LDA.from_run and partial_fit in Python"
-    return progress.resume_command(run)
 
 
 def reached(run: TopicRun) -> Reached | None:
@@ -57,17 +49,12 @@ def _of_start(
 
 
 def remarks(run: TopicRun) -> list[str]:
-    """Sentences without full stop: that a run has not ended, or has no posterior sample yet."""
-    told = []
+    """As `topicmc.engine.progress.remarks`; and that a run has moved on since its view was made."""
+    told = progress.remarks(run, reached(run))
     if run.has_moved_on():
-        told.append(
+        told.insert(
+            0,
             f"{run.path} has been trained on since {run.place} was made of it; see whether its"
-            " names and merges still fit"
-        )
-    told += unfinished(run, reached(run), resume_command(run))
-    if run.is_starting():
-        told.append(
-            f"{run.path} has no posterior sample yet: a state of its start stands in for one, and"
-            " no interval rests on it; train it for longer"
+            " names and merges still fit",
         )
     return told

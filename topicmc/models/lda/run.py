@@ -127,6 +127,18 @@ class TopicRun(CorpusRun):
             return without_averages(index["samples"], self.facts()["config"])
         return index["samples"]
 
+    @property
+    def resume_command(self) -> str:
+        """As of any run; of one that was saved from Python, what goes on there."""
+        if self.facts().get("saved"):
+            return "LDA.from_run and partial_fit in Python"
+        return super().resume_command
+
+    @property
+    def whole(self) -> Self:
+        """The run itself, without its view if it has one."""
+        return self if self.view is None else self.open(self.path)
+
     # ---- topics
 
     @property

@@ -44,7 +44,10 @@ def check_settings(path: Path, facts: Any) -> None:
     if "fingerprint" in corpus:
         corpus.text("fingerprint")
     if "origin" in facts:
-        for state in facts.record("origin").records("states"):
+        states = [*facts.record("origin").records("states")]
+        if not states:
+            raise DataError(f"{path}: damaged, its origin has no states; restore it")
+        for state in states:
             state.text("file", r"origin-\d{3}\.npz")
             state.text("checksum", SHA256)
             state.number("beta", least=0)

@@ -22,6 +22,7 @@ from topicmc.posterior.running import running_errors
 from topicmc.posterior.traces import trace_errors
 from topicmc.posterior.truncation import at_rest
 from topicmc.storage.arrays import read_array
+from topicmc.storage.runs import of_each_chain
 
 SPLIT_SEED = 0  # one split for all runs, so that their figures compare
 
@@ -69,7 +70,9 @@ def score_run(
     at most, evenly spread, and the newest [all].
     """
     every = samples_of(run)
-    entries = _spread(at_rest(run, every), most)
+    entries = at_rest(run, every)
+    if most is not None:
+        entries = of_each_chain(entries, lambda own: _spread(own, most))
     rows = ids_in(model_words, corpus.vocabulary)
     known = rows >= 0
     split = _split(corpus, known)
@@ -127,18 +130,10 @@ def score_topics(
     return _score(split, perplexity(probabilities), perplexity(probabilities), None, None, 1, 1)
 
 
-def _spread(entries: Sequence[Entry], most: int | None) -> Sequence[Entry]:
-    """Of each chain's entries, oldest first, at most so many."""
-    if most is None:
-        return entries
-    chains: dict[int, list[Entry]] = {}
-    for entry in entries:
-        chains.setdefault(entry["chain"], []).append(entry)
-    chosen: set[int] = set()
-    for own in chains.values():
-        number = min(most, len(own))
-        chosen |= {id(own[-1 - i * len(own) // number]) for i in range(number)}
-    return [entry for entry in entries if id(entry) in chosen]
+def _spread(entries: Sequence[Entry], most: int) -> list[Entry]:
+    """At most so many entries of a chain, and the newest."""
+    number = min(most, len(entries))
+    return [entries[-1 - i * len(entries) // number] for i in range(number)]
 
 
 def _split(corpus, known):

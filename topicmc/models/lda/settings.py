@@ -21,6 +21,11 @@ LEAST_PRIOR, MOST_PRIOR = 1e-20, 1e9  # of α, β and what is given of them: ker
 _MOST_START_WEIGHT = 1e6
 
 
+def keeps_assignments(sampler: str, remember: Any) -> bool:
+    """Whether a run with these settings keeps the topic of every token."""
+    return sampler in COLLAPSED or remember is True
+
+
 @dataclass(frozen=True, kw_only=True)
 class LdaSettings(LearnsPriors, DsgldSettings[Open]):
     """What is modelled, by which sampler, and how a chain begins."""
@@ -117,7 +122,10 @@ class LdaSettings(LearnsPriors, DsgldSettings[Open]):
                 of_type("--alpha", number, "float", 0.0)
             in_range("--alpha", number, LEAST_PRIOR, MOST_PRIOR)
         if isinstance(self.alpha, list) and self.topics not in (AUTO, len(given)):
-            raise UsageError(f"--alpha has {len(given)} numbers for {self.topics} topics")
+            raise UsageError(
+                f"--alpha has {len(given)} numbers for {self.topics} topics; give as many, or one"
+                " number"
+            )
         if self.seeds is not None:
             object.__setattr__(self, "seeds", checked_seeds(self.seeds))
             topics: Any = self.topics
@@ -142,7 +150,7 @@ class LdaSettings(LearnsPriors, DsgldSettings[Open]):
     @property
     def keeps_assignments(self) -> bool:
         """Whether the topic of every token is kept."""
-        return self.sampler in COLLAPSED or self.remember is True
+        return keeps_assignments(self.sampler, self.remember)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,8 +177,3 @@ class Resolved(LdaSettings[Never]):
         for field in fields(self):
             if field.name not in spare and getattr(self, field.name) == AUTO:
                 raise ValueError(f"{field.name} is not resolved")
-
-    @classmethod
-    def of(cls, config: LdaSettings) -> Resolved:
-        """Settings in which all has been decided; ValueError names one that has not."""
-        return cls.from_dict(config.as_dict())

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from topicmc.corpora import Documents
-from topicmc.engine.method import WaitFraction
+from topicmc.engine.method import WaitFraction, check_same
 from topicmc.engine.transport.base import Transport
-from topicmc.errors import TopicmcError
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.settings import Resolved
 from topicmc.models.mixture.slices import SliceSampler
@@ -103,21 +101,26 @@ class MixtureChains:
         return range(self._config.chains)
 
     def round(self) -> tuple[int, int]:
-        """One update of every chain; what was drawn is told by the root."""
+        """One update of every chain; what was drawn is told by the root. Raises TopicmcError where
+        processes hold different chains."""
         documents = tokens = 0
         for chain in self.everyone:
             drawn = self._sampler.update(chain)
             documents += len(drawn)
             tokens += int(self._sizes[drawn].sum())
         self.update += 1
+        check_same(
+            self._transport,
+            [part for c in self.everyone for part in (c.x, c.y, np.array([c.alpha, c.beta]))],
+            what="chains",
+            when=f"update {self.update}",
+            instead="with --transport local",
+        )
         told = self._transport.is_root
         return documents * told, tokens * told
 
     def metrics(self) -> dict[str, Any]:
-        """How many groups there are, and the concentration, in the mean over chains. Raises
-        TopicmcError where processes hold different chains."""
-        if self._config.workers > 1:
-            self._check_alike()
+        """How many groups there are, and the concentration, in the mean over chains."""
         known: dict[str, Any] = {
             "groups": float(np.mean([chain.n_groups for chain in self.everyone])),
             "concentration": float(np.mean([chain.alpha for chain in self.everyone])),
@@ -129,17 +132,6 @@ class MixtureChains:
         if self._config.workers > 1:
             known["waited"] = self._waited.of_workers()
         return known
-
-    def _check_alike(self) -> None:
-        mine = [
-            [chain.alpha, chain.beta, blake2b(chain.groups.tobytes(), digest_size=8).hexdigest()]
-            for chain in self.everyone
-        ]
-        if any(other != mine for other in self._transport.exchange(mine)):
-            raise TopicmcError(
-                "the processes hold different chains: machines of different kinds compute other"
-                " last digits; use machines of one kind, or --transport local"
-            )
 
     # ---- checkpoints
 

@@ -16,7 +16,7 @@ from topicmc.corpora.of_runs import (
     open_corpus,
     place_of,
 )
-from topicmc.engine.lifecycle import begin, go_on, settings_facts, take_up
+from topicmc.engine.lifecycle import begin, check_alike, go_on, settings_facts, take_up
 from topicmc.engine.transport.base import Transport
 from topicmc.errors import UsageError
 from topicmc.host import machine
@@ -52,6 +52,7 @@ def start(
     if transport.is_root:
         MixtureRun.check_free(run_path, force)
     corpus = Corpus.open(corpus_path)
+    check_alike(config.as_dict(), transport, corpus.fingerprint)
     resolved = decided(config, corpus, transport)
     corpus.check(range(corpus.n_shards))
     transport.barrier()
@@ -85,13 +86,14 @@ def resume(
     run = MixtureRun.open(run_path)
     if run.view is not None:
         raise UsageError(
-            f"{run_path}: is a view, which cannot be trained; train its run ({run.resume_command})"
+            f"{run_path}: is a view, which cannot be trained; train its run ({run.resume_command}),"
+            " and the view shows that"
         )
-    take_up(run, transport, leases)
+    take_up(run, transport, leases, changes)
     config, facts = run.config(), run.facts()
     changes = config.changes_of(changes, run_path, facts.get("asked", {}))
     corpus, found = open_corpus(run, corpus_path), corpus_facts_of(run, corpus_path)
-    asked = MixtureConfig.from_dict(config.as_dict()).on_these_cores(facts)
+    asked = MixtureConfig.of(config).on_these_cores(facts)
     asked = asked.without_lengths(changes)
     changed = replace(asked, **{"workers": transport.n_workers, **changes})
     resolved = decided(changed, corpus, transport)
@@ -119,8 +121,8 @@ def decided(config: MixtureSettings, corpus: Corpus, transport: Transport) -> Re
         )
     sizes = memory.sizes_of(corpus)
     needed = memory.needed(resolved, sizes, transport.n_processes, share.processes)
-    free = machine.available_memory()
-    if free is not None and needed > free - share.processes * machine.COMPILING:
+    free = machine.too_little(needed, share.processes)
+    if free is not None:
         many = {"--chains": resolved.chains, "--workers": share.processes}
         fewer = " or ".join(name for name, n in many.items() if n > 1)
         told = f"use fewer {fewer}, or prune" if fewer else "prune"

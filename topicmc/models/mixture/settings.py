@@ -110,7 +110,6 @@ def least_beta(n_words: int) -> float:
 def resolve(config: MixtureSettings, n_docs: int, cores: int) -> Resolved:
     """The settings with what was left open decided for so many documents, and cores for each
     worker."""
-    has_end = (config.updates, config.epochs, config.time_budget) != (None, None, None)
     batch = _BATCH if config.counts == "all" else _PUBLISHED_BATCH
     if config.learn == AUTO:
         config = replace(config, learn="alpha" if config.alpha == AUTO else "none")
@@ -123,7 +122,7 @@ def resolve(config: MixtureSettings, n_docs: int, cores: int) -> Resolved:
             config.step_size, _STEPS.get((config.sampler, config.counts), _SGRLD_STEP)
         ),
         "threads": or_default(config.threads, cores),
-        "updates": config.updates if has_end else _UPDATES,
+        "updates": config.updates if config.has_length else _UPDATES,
         "until": or_default(config.until, "end"),
     }
-    return Resolved.from_dict(replace(config, **decided).as_dict())
+    return Resolved.of(replace(config, **decided))

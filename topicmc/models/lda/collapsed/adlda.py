@@ -76,7 +76,7 @@ class Adlda:
             self.alpha = origin.alpha(number)
             self.prior = self.prior.with_base(origin.beta(number))
         self.schedule = Schedule(config, corpus)
-        self.start_topics = StartTopics(config, self.schedule, origin, number)
+        self.start_topics = StartTopics(config, self.schedule, origin, number, transport)
         self.round_number = 0
         self._waited = WaitFraction(transport)
         self._n_words = corpus.n_words
@@ -366,7 +366,8 @@ class Adlda:
         z = [checkpoint.array(f"z-{number:03d}", mmap=True) for number in sorted(updates)]
         sizes = self.transport.gather({n: len(s.tokens) for n, s in self.samplers.items()})
         ends = np.cumsum(sizes).astype(np.int64)
-        self._go_to(self.schedule.after(max(part["swept"] for part in parts)))
+        # Workers that do not wait for each other are as far as the slowest.
+        self._go_to(self.schedule.after(min(part["swept"] for part in parts)))
         self._left_out[0] = self._left_out[0] * self._clock // max(1, *updates.values())
         for number, worker in self.workers.items():
             first, last = ends[number] - int(sizes[number]), ends[number]

@@ -48,8 +48,8 @@ from topicmc.settings.values import AUTO, option, or_default
 # them cost no perplexity (docs/method.md).
 _BLOCKS, _BLOCK_TOKENS = (4, 16), 120_000
 _MOST_BLOCKS, _LARGE_BLOCK = 64, 500_000
-_START_SWEEPS = 80  # of a start, and the most that a long time budget makes of it
-_LONGEST_START = 105
+_START_SWEEPS = 80  # of a start without a time budget
+_LONGEST_START = 105  # the most that a long budget makes of it
 _WARM_SWEEPS = 20  # of a start from the topics of another run, in any budget
 _SETTLED = 60  # sweeps over all documents after which topics of a subset are taken for theirs
 # The shortest consensus start that is chosen, and the longest, in sweeps; and the most topics, for

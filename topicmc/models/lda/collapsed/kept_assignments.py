@@ -24,13 +24,13 @@ is over θ is drawn from its law given z. A plain start begins with a random θ 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from topicmc.errors import DivergedError, TopicmcError
+from topicmc.engine.method import check_same
+from topicmc.errors import DivergedError
 from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.simplex import FLOOR
@@ -124,30 +124,17 @@ class KeptAssignments(Adlda):
             key=stream_key(config.seed, "move", 0),
             threads=self.threads,
         )
-        self._compare()
+        check_same(  # or each would draw given topics of its own
+            self.transport,
+            (chain.topic_sums, self.alpha, np.array([self.prior.base])),
+            what="topics",
+            when=f"move {chain.update}",
+            instead="train with --sampler adlda, whose ranks exchange counts alone",
+        )
         if not finite:
             raise DivergedError(
                 f"the chain diverged at update {chain.update}: its weights are no longer finite;"
                 f" lower --step-size (now {config.step_size:g})"
-            )
-
-    def _compare(self) -> None:
-        """TopicmcError on every process unless all hold the same θ, α and β, bit for bit: each
-        would draw given topics of its own. Costs eight bytes a process."""
-        if self.transport.n_processes == 1:
-            return
-        state = (self._chain.topic_sums, self.alpha, np.array([self.prior.base]))
-        mine = hashlib.blake2b(b"".join(array.tobytes() for array in state), digest_size=8)
-        number = float(int.from_bytes(mine.digest(), "big") >> 11)  # of 53 bits: a float64 holds it
-        everyone = self.transport.gather(dict.fromkeys(self.transport.workers, number))
-        apart = np.flatnonzero(everyone != everyone[0]).tolist()
-        if apart:
-            some = ", ".join(map(str, apart[:8])) + (" and others" if len(apart) > 8 else "")
-            raise TopicmcError(
-                f"rank{'s' * (len(apart) > 1)} {some} hold{'s' * (len(apart) == 1)} other topics"
-                f" than rank 0 after move {self._chain.update}: their processors or mathematical"
-                " libraries round differently; run all ranks on machines of one kind, or train with"
-                " --sampler adlda, whose ranks exchange counts alone"
             )
 
     def metrics(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.engine.transport.base import Transport
 from topicmc.models.lda.collapsed.consensus import consensus
 from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.origin import Origin, padded_theta
@@ -25,10 +26,16 @@ class StartTopics:
         schedule: of the start; it says which sweeps are drawn given topics.
         origin: the other run, if the chain goes on from one.
         number: of the chain.
+        transport: who else has the members.
     """
 
     def __init__(
-        self, config: Resolved, schedule: Schedule, origin: Origin | None, number: int
+        self,
+        config: Resolved,
+        schedule: Schedule,
+        origin: Origin | None,
+        number: int,
+        transport: Transport,
     ) -> None:
         self.members: list[np.ndarray] = []
         """Counts int32 (W, K) of members that have ended."""
@@ -37,7 +44,7 @@ class StartTopics:
         self.base: float | None = None
         """β that the topics of members are under: the chain may learn another meanwhile."""
         self._config, self._schedule = config, schedule
-        self._origin, self._number = origin, number
+        self._origin, self._number, self._transport = origin, number, transport
         self._given: tuple[np.ndarray, np.ndarray] | None = None  # while tokens are drawn given it
 
     def member_ended(self, sweep: int) -> bool:
@@ -64,7 +71,7 @@ class StartTopics:
 
     def theta(self, sweep: int, prior: RowPrior) -> tuple[np.ndarray, np.ndarray] | None:
         """θ float32 (W, Kp) and its sums, for tokens to be drawn given them in a sweep; None: the
-        counts. ``prior`` is that of the topics."""
+        counts. ``prior`` is that of the topics. Collective where members have a consensus."""
         if sweep not in self._schedule.given:
             return None
         if self._given is None and self.members:
@@ -78,7 +85,11 @@ class StartTopics:
     def _of_members(self, prior: RowPrior) -> np.ndarray:
         """The topics that a start goes on with after its members: float32 (W, K)."""
         if self._config.start == "consensus":
-            return consensus(self.members, prior.base)
+            # Others would take the root's cores to find the same.
+            found = np.zeros(self.members[0].shape, np.float32)
+            if self._transport.is_root:
+                found = consensus(self.members, prior.base)
+            return self._transport.sum(found)
         theta = self.members[0].astype(np.float32)
         prior.add_to(theta)
         return theta

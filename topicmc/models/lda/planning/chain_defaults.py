@@ -1,5 +1,5 @@
-"""What is decided alike for minibatches and for kept assignments: how a chain begins, and how large
-its steps are."""
+"""What is decided alike for minibatches and for kept assignments: how long a chain is, how it
+begins, and how large its steps are."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ from topicmc.settings.values import AUTO
 # The longest run that has no target, in the time after which it is first asked whether it has
 # converged; and that of one that goes on from another run.
 LONGEST, LONGEST_WARM = 3, 1
+
+
+def expected_updates(config: LdaSettings, n_docs: int) -> float | None:
+    """About how many updates of a chain settings come to, whose length, minibatches and chains are
+    decided; None where only time tells."""
+    if config.updates is not None or config.epochs is None:
+        return config.updates
+    together = config.workers if config.keeps_assignments else config.chains
+    return config.epochs * n_docs / (config.batch_size * together)
 
 
 def initial_total(config: LdaSettings, size: Extent) -> float:

@@ -17,7 +17,7 @@ from topicmc.models.lda.minibatches.defaults import resolve_minibatches
 from topicmc.models.lda.planning.pace import ONE_CORE, Machine
 from topicmc.models.lda.planning.sampler_choice import choose, default_topics, remembers
 from topicmc.models.lda.priors.seeds import usual_weight
-from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved
+from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved, keeps_assignments
 from topicmc.samplers.registry import SAMPLERS, sampler_of
 from topicmc.settings.values import AUTO, or_default
 
@@ -65,11 +65,9 @@ def resolve(config: LdaSettings, size: Extent, machine: Machine = ONE_CORE) -> R
             f"--remember: chains of --sampler {sampler} are more than weights, which are all that"
             " is kept with the topics of tokens; leave it out"
         )
-    targets = (config.updates, config.epochs, config.time_budget)
-    until = "converged" if targets == (None, None, None) else "end"
-    until = or_default(config.until, until)
+    until = or_default(config.until, "end" if config.has_length else "converged")
     config = replace(config, learn=_learned(config), until=until)
-    kept = sampler in COLLAPSED or config.remember
+    kept = keeps_assignments(sampler, config.remember)
     learned = kept and config.learns_beta
     usual = LEARNED_FROM if learned else default_beta(size.n_words, size.n_tokens)
     config = replace(config, beta=or_default(config.beta, usual), sampler=sampler)

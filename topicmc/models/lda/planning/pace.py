@@ -30,7 +30,7 @@ class Pace:
 
     @classmethod
     def reckoned(cls, config: LdaSettings, n_words: int, cores: int) -> Pace:
-        """That of a machine of the usual speed with so many cores a worker."""
+        """The pace of a machine of the usual speed with so many cores a worker."""
         threads = or_default(config.threads, cores)
         nanoseconds = _NANOSECONDS + _PER_TOPIC * config.topics
         sent = 2 * (config.workers - 1) / config.workers * 4 * n_words * config.topics

@@ -4,6 +4,7 @@ there is to say of that before it begins."""
 from __future__ import annotations
 
 from topicmc.models.lda.extent import Extent
+from topicmc.models.lda.planning.chain_defaults import expected_updates
 from topicmc.models.lda.planning.pace import Machine, Pace
 from topicmc.models.lda.planning.sampler_choice import choose, remembers
 from topicmc.models.lda.planning.starts import (
@@ -58,14 +59,6 @@ def burn_in_updates(config: LdaSettings) -> int:
     """Updates of minibatch chains after which states are samples: those of a start, and those after
     which chains were averaged."""
     return max(config.anneal_updates, config.average_until or 0)
-
-
-def expected_updates(config: LdaSettings, n_docs: int) -> float | None:
-    """About how many updates of a chain resolved settings come to; None where only time tells."""
-    if config.updates is not None or config.epochs is None:
-        return config.updates
-    together = config.workers if config.keeps_assignments else config.chains
-    return config.epochs * n_docs / (config.batch_size * together)
 
 
 def work_of_start(config: LdaSettings, size: Extent) -> Work:

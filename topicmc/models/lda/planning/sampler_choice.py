@@ -35,7 +35,7 @@ SUBSET_LEAST = 15
 # draws from their prior and worse than none: on arXiv abstracts minibatches were behind AD-LDA with
 # 0.03 of 10,000 and 2,000 topics and 0.06 of 1,000, and ahead with 0.07 of 2,000 and 0.11 of 1,000.
 _FILLED = 0.06
-_REMEMBERS = "which remembers the topic of every token, because "
+_REMEMBERS = "which keeps the topic of every token, because "
 _OF_CHAINS = (
     "groups", "average_until", "sweeps", "burn_in", "step_size", "step_offset", "step_decay",
     "schedule", "remember", "estimate",
@@ -102,7 +102,7 @@ def choose(config: LdaSettings, size: Extent, machine: Machine) -> tuple[str, st
 def _minibatches(config: LdaSettings, why: str) -> tuple[str, str]:
     """SCIR and why; but AD-LDA for more chains than workers."""
     if or_default(config.chains, 1) > config.workers:
-        return "adlda", f"{_REMEMBERS}a worker holds one chain of minibatches at most"
+        return "adlda", f"{_REMEMBERS}a worker holds one minibatch chain at most"
     return "scir", f"because {why}"
 
 
@@ -132,7 +132,7 @@ def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
         return
     if asked.remember is False:
         raise UsageError(
-            f"--no-remember, or --estimate plain: {resolved.sampler} remembers the topic of every"
+            f"--no-remember, or --estimate plain: {resolved.sampler} keeps the topic of every"
             " token in any case; leave it out, or use --sampler scir"
         )
     sampler = f"--sampler {resolved.sampler}{' --remember' * resolved.remember}"
@@ -151,7 +151,7 @@ def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
         value = getattr(asked, name)
         if name not in honoured and value not in (getattr(LdaSettings, name), _NEUTRAL.get(name)):
             raise UsageError(
-                f"{option(name)} is a setting of chains of minibatches, which {sampler}"
+                f"{option(name)} is a setting of minibatch chains, which {sampler}"
                 " does not have; leave it out, or use --sampler scir"
             )
 

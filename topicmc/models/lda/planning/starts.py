@@ -66,7 +66,7 @@ class Growth:
 
     @classmethod
     def over(cls, sweeps: int, size: Extent, n_topics: int) -> Growth:
-        """That of a start of so many sweeps on a corpus."""
+        """The growth of a start of so many sweeps on a corpus."""
         least = math.sqrt(n_topics * min(n_topics, _SPARED_TOPICS))
         topics = max(least, n_topics * min(1.0, sweeps / _FULL_SWEEPS))
         growing = min(GROWN_BY * sweeps, sweeps - 1)  # by the last sweep all are in
@@ -114,8 +114,8 @@ class Members:
 
     @classmethod
     def of(cls, start_sweeps: int, size: Extent, n_topics: int) -> Members:
-        """Those of a consensus start of so many sweeps on a corpus. Their documents grow as slowly
-        as they can."""
+        """The members of a consensus start of so many sweeps on a corpus. Their documents grow as
+        slowly as they can."""
         together = int(GROWN_BY * start_sweeps)
         number = min(MEMBERS, together)
         sweeps = together // max(1, number)
@@ -217,7 +217,7 @@ def end_if_late(made: int) -> int:
 
 
 def told_late(made: int, left_out: int, planned: int, unit: str = "sweeps") -> str:
-    """That a start which is late leaves out some of its sweeps, or updates."""
+    """The sentence that a late start leaves out some of its sweeps, or updates."""
     return (
         f"the start takes longer than planned: after {made:,} of {planned:,} {unit}"
         f" {left_out:,} are left out, for samples need time, too"
