@@ -64,7 +64,7 @@ def effects(
     each topic in each group of documents, and how sure it is that it differs from that in the
     others.
 
-    With several RUNs of one corpus, whose topics are matched, intervals hold what these say.
+    With several RUNs of one corpus topics are matched, and intervals rest on all of them.
     """
     if are_mixtures(runs):
         raise UsageError(
@@ -80,7 +80,7 @@ def effects(
     from topicmc.topics.uncertainty import posterior_of
 
     if output is None:
-        refuse({"--force": force}, "goes with -o")
+        refuse({"--force": force}, "is for the file that -o names")
     else:
         check_new_file(output, (".csv",), force)
     opened = [TopicRun.open(run) for run in runs]
@@ -146,10 +146,10 @@ def _print_all(found: Effects, posterior: Posterior) -> None:
     last = ""
     ends: Interval | None = None
     if found.change is not None:
-        ends, last = found.change, f"{names[0]} to {names[-1]}"
+        ends, last = found.change, f"{names[0]} to {names[-1]}, points"
     elif len(names) == 2:
         ends = found.difference.of(0)
-        last = f"{names[0]} less {names[1]}"
+        last = f"{names[0]} less {names[1]}, points"
     if ends is not None:
         order = np.argsort(-ends.mean, kind="stable")
     rows = [
@@ -206,10 +206,11 @@ def _print_topic(k: int, found: Effects, posterior: Posterior) -> None:
         for g, name in enumerate(names)
     ]
     level = percent(posterior.level)
-    heads = (found.groups.by, "documents", "share", f"{level} interval", "less that of the others")
+    heads = (found.groups.by, "documents", "share", f"{level} interval", "points above the others")
     print_table(heads, rows)
     if found.change is not None:
-        echo(f"From {names[0]} to {names[-1]}: {_points(found.change, (k,))} of the tokens.")
+        change = _points(found.change, (k,))
+        echo(f"From {names[0]} to {names[-1]}, in percentage points: {change}.")
     echo()
 
 
@@ -221,12 +222,12 @@ def _percents(interval: Interval, at: tuple[int, ...]) -> tuple[str, str]:
 
 
 def _points(interval: Interval, at: tuple[int, ...]) -> str:
-    """A difference of shares, with its interval."""
+    """A difference of shares in percentage points, with its interval."""
     mean, low, high = (100 * float(values[at]) for values in interval)
     if mean != mean:
         return UNTOLD
     ends = UNTOLD if low != low else f"{low:+.1f} to {high:+.1f}"
-    return f"{mean:+.1f}% ({ends})".replace("-", "−")
+    return f"{mean:+.1f} ({ends})".replace("-", "−")
 
 
 def _on_the_table(found: Effects, posterior: Posterior) -> list[str]:
@@ -235,10 +236,9 @@ def _on_the_table(found: Effects, posterior: Posterior) -> list[str]:
 
     level = percent(posterior.level)
     told = [
-        f"+ and − mark shares that differ from that in all other groups: their {level} interval"
-        " does not hold 0. Where no topic depended on"
-        f" {found.groups.by}, at most about {percent(round(1 - posterior.level, 10))} of them would"
-        " be marked."
+        f"+ and − mark shares that differ from that in all other groups: the {level} interval of"
+        f" the difference does not hold 0. If no topic depended on {found.groups.by}, at most about"
+        f" {percent(round(1 - posterior.level, 10))} of the shares would be marked."
     ]
     if len(found.groups.names) > MOST_COLUMNS:
         told.append(
@@ -270,7 +270,7 @@ def _sentences(found: Effects, posterior: Posterior, n_docs: int) -> list[str]:
 
 
 def _names(found: Effects) -> list[str]:
-    """Those of the groups, as a table shows them."""
+    """The names of the groups, as a table shows them."""
     from topicmc.corpora.naming import one_line
 
     return [one_line(name) for name in found.groups.names]

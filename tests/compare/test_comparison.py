@@ -10,7 +10,7 @@ from topicmc.models.heldout import split_documents
 from topicmc.models.lda.completion import perplexity, token_probabilities
 from topicmc.models.lda.scoring import SPLIT_SEED, score_topics
 from topicmc.topics.compare.comparison import compare
-from topicmc.topics.compare.drift import _intervals
+from topicmc.topics.compare.drift import _intervals, drift
 from topicmc.topics.compare.models import MatrixModel, Model, RunModel, restricted
 from topicmc.topics.compare.pairing import matching
 
@@ -204,6 +204,27 @@ def test_intervals_of_a_drift_hold_what_the_samples_show(tmp_path, small_corpus)
         phi = (draw / draw.sum(axis=0)).T
         hits += ((phi >= low) & (phi <= high)).mean() / 20
     assert 0.85 < hits < 0.95
+
+
+def test_intervals_of_a_drift_are_of_the_topics_that_were_matched(tmp_path):
+    """Of two runs with their topics in other orders, the second with every other word twice as
+    likely: each mean lies in its own interval, and not in that of the other run."""
+    generator = np.random.default_rng(9)
+    shapes = 20 * topic_shapes(60, 5)
+    others = shapes[:, [3, 0, 4, 1, 2]] * np.tile([[0.5], [1.0]], (30, 1))
+    for name, of in (("a", shapes), ("b", others)):
+        make_run(tmp_path / name, {0: gamma_samples(of, 20, generator)}, workers=1, threads=1)
+    one, two = (RunModel(tmp_path / name) for name in "ab")
+    columns, matched = np.arange(60), matching("b", one.phi, two.phi, one.words, 0.5)
+    assert [pair.other for pair in sorted(matched.pairs, key=lambda p: p.first)] == [1, 3, 4, 0, 2]
+    for topic in drift(one, two, (columns, columns), matched).topics:
+        assert len(topic.gained) == len(topic.lost) == 5
+        for change in topic.gained + topic.lost:
+            ends = change.before_interval, change.after_interval
+            held = [
+                [low < mean < high for low, high in ends] for mean in (change.before, change.after)
+            ]
+            assert held == [[True, False], [False, True]]
 
 
 def test_intervals_of_a_drift_are_of_the_samples_that_topics_are_the_mean_of(tmp_path, monkeypatch):

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from fake_runs import autoregression, gamma_samples, make_run, topic_shapes
 
+from topicmc.errors import UsageError
 from topicmc.models.lda.run import TopicRun
 from topicmc.topics.diagnostics import diagnose
+from topicmc.topics.editing import unstable
 from topicmc.topics.uncertainty import posterior_of
 
 K, W = 5, 60
@@ -291,6 +293,14 @@ def test_chains_of_one_start_cannot_tell_of_another(tmp_path, settings, of_one_s
     assert found.converged is True
     assert found.verdict.startswith("Converged as far as chains of one start can") == of_one_start
     assert ("another --seed" in found.verdict) == of_one_start
+    run = TopicRun(tmp_path / "run")
+    told = posterior_of([run]).remark()
+    assert ("The chains have one start: their agreement does not tell" in told) == of_one_start
+    if of_one_start:
+        with pytest.raises(UsageError, match="run has chains of one start, which cannot know what"):
+            unstable(run, [])
+    else:
+        assert unstable(run, []) == []
 
 
 @pytest.mark.parametrize(("states", "of_one_start"), [(1, True), (2, False)])
@@ -312,6 +322,36 @@ def test_chains_that_began_with_one_state_are_of_one_start(tmp_path, states, of_
     assert found.verdict.startswith("Converged as far as chains of one start can") == of_one_start
 
 
+@pytest.mark.parametrize(
+    ("seeds", "settings", "of_one_start"),
+    [
+        ((0, 0), {"groups": 1}, True),
+        ((0, 1), {"groups": 1}, False),
+        ((0, 0, 1), {"groups": 1}, False),
+        ((0, 0), {"groups": 2}, False),
+        ((0, 0), {"sampler": "adlda"}, False),
+    ],
+)
+def test_runs_have_one_start_where_all_their_chains_have(tmp_path, seeds, settings, of_one_start):
+    draws = sampled(4, 2 * len(seeds))
+    runs = [
+        make_run(tmp_path / str(i), {c: draws[2 * i + c] for c in (0, 1)}, seed=seed, **settings)
+        for i, seed in enumerate(seeds)
+    ]
+    assert posterior_of(runs).have_one_start == of_one_start
+
+
+def test_saved_models_of_two_chains_of_a_run_have_two_starts(tmp_path):
+    draws = sampled(4, 2).values()
+    runs = [
+        make_run(tmp_path / str(i), {0: own}, sampler="adlda", chains=2)
+        for i, own in enumerate(draws)
+    ]
+    assert posterior_of(runs).have_one_start
+    runs[1].update_facts(chain=1)
+    assert not posterior_of(runs).have_one_start
+
+
 def test_chains_apart_by_their_traces(tmp_path):
     found = traced(tmp_path, 0.5, 400, 0, 50)
     assert found.converged is False
@@ -328,7 +368,7 @@ def test_slow_chains_of_one_law_are_not_told_to_be_in_modes(tmp_path, seed):
     assert "mode" not in found.verdict
     if found.rhat["log joint"] > 1.05:
         assert found.converged is False
-        assert "train on (" in found.verdict
+        assert "continue training (" in found.verdict
 
 
 def test_a_slow_chain_is_not_at_rest(tmp_path):
@@ -358,7 +398,7 @@ def test_few_draws_do_not_make_agreement_of_chains_apart(tmp_path):
     assert found.converged is None
     assert found.verdict.startswith(
         "Cannot tell whether it has converged: R̂ of the held-out log-likelihood is 1.78, which 4"
-        " draws of a chain do not tell from chance; train on ("
+        " draws of a chain do not tell from chance; continue training ("
     )
 
 
@@ -370,7 +410,7 @@ def test_a_trace_that_says_nothing(tmp_path, value):
         draws[:] = value
     found = told(tmp_path, sampled(32, 2), None, trace={"log joint": draws})
     assert found.converged is None
-    assert "the log joint is the same throughout or no number; train on (" in found.verdict
+    assert "the log joint is the same throughout or no number; continue training (" in found.verdict
     assert found.as_dict()["rhat"]["log joint"] is found.as_dict()["ess"]["log joint"] is None
 
 
@@ -379,7 +419,7 @@ def test_chains_that_never_move_and_differ(tmp_path):
     found = told(tmp_path, sampled(32, 2), None, trace=trace)
     assert found.converged is False
     assert "R̂ of the log joint is infinite, and the chains agree in 5 of 5 topics" in found.verdict
-    assert "train on (" in found.verdict
+    assert "continue training (" in found.verdict
     json.dumps(found.as_dict(), allow_nan=False)
 
 

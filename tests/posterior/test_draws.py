@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 from fake_runs import make_run, topic_shapes
 from scipy import stats
+from synthetic import write_docword
+from trained import train
 
+from topicmc.corpora import prepare
 from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of, gamma_draw
 from topicmc.models.lda.samples import beta_of, posterior_mean, samples_of, share_of
+from topicmc.models.lda.settings import TrainConfig
+from topicmc.posterior.traces import traces
 
 K, W = 5, 60
 SHAPES = topic_shapes(W, K).astype(np.float32)
@@ -123,6 +128,30 @@ def test_shares_are_of_tokens(tmp_path, sampler):
     expected = [0.75, 0.15, 0.1]
     np.testing.assert_allclose(share_of(run, entry, run.read_sample(entry)), expected, rtol=1e-6)
     np.testing.assert_allclose(posterior_mean(run).share, expected, rtol=1e-6)
+
+
+def test_shares_are_of_all_documents_whichever_worker_came_last(tmp_path):
+    """Each of two workers has the documents of one topic alone. By recent minibatches the topic of
+    the worker that a chain was on last would have 0.74 of the tokens or more. Noise of θ moves a
+    share of one half by 0.01, and what is left of the trajectories by 0.05 at most."""
+    documents = [np.tile(np.arange(5) + 5 * topic, 20) for topic in (0, 1) for _ in range(40)]
+    source = write_docword(tmp_path, documents, 10)
+    corpus = prepare([source], tmp_path / "corpus", n_heldout=0, n_shards=2, stopwords="none")
+    seeds = {
+        name: {f"word{w:03d}": 1.0 for w in range(first, first + 5)}
+        for name, first in (("first", 0), ("second", 5))
+    }
+    config = TrainConfig(
+        topics=2, sampler="scir", alpha=0.01, beta=0.1, learn="none", seeds=seeds, seed_weight=20.0,
+        workers=2, trajectory=10, batch_size=10, sweeps=2, burn_in=1, step_size=0.5,
+        step_offset=2.0, step_decay=1.0, anneal_updates=30, updates=600, samples=16, balance=False,
+        threads=1, evaluate_every="10m", checkpoint_every="10m",
+    )  # fmt: skip
+    run, _ = train(config, corpus, tmp_path / "run")
+    entries = run.sample_index()
+    assert len(entries) >= 16 and not any(entry["burn_in"] for entry in entries)
+    np.testing.assert_allclose([entry["share"] for entry in entries], 0.5, atol=0.12)
+    assert all(max(draws) < 0.62 for draws in traces(run)["largest share"].values())
 
 
 def test_an_entry_that_says_its_share_is_believed(tmp_path):

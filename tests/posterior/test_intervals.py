@@ -57,14 +57,14 @@ def held(n_chains: int, n: int, correlation: float, apart: float, seed: int) -> 
 
 @pytest.mark.parametrize("apart", [0.0, 0.5, 1.0, 2.0, 5.0])
 @pytest.mark.parametrize("n", [8, 32])
-@pytest.mark.parametrize("n_chains", [2, 3, 4])
+@pytest.mark.parametrize("n_chains", [2, 4])
 def test_a_further_chain_is_held_where_chains_differ(n_chains, n, apart):
     """At 0.89 at least: by chance less once in 10^6 of a true 0.90, the least by simulation. With
     the freedom of all samples but one it would be 0.68 where two chains differ much."""
     found, width = held(n_chains, n, 0.0, apart, seed=n_chains)
     assert found > 0.89
     if apart == 0:  # and not for being wide without a reason
-        assert width < {2: 1.5, 3: 1.3, 4: 1.2}[n_chains]
+        assert width < {2: 1.5, 4: 1.2}[n_chains]
 
 
 @pytest.mark.parametrize("apart", [0.0, 2.0])

@@ -1,21 +1,20 @@
 """Standard errors of running means, against how far the means of many chains are off."""
 
+from functools import cache
+
 import numpy as np
 import pytest
+from fake_runs import autoregression
 
 from topicmc.posterior.running import RUNNING, WEIGHT, running_errors, standard_error
 
 CHAINS, UPDATES, APART = 400, 4_000, 16
 
 
-def recorded(rho, seed=0):
+@cache
+def recorded(rho):
     """Weights (n,) and running means (CHAINS, n) of autoregressions about 2, weighted by t³."""
-    generator = np.random.default_rng(seed)
-    noise = generator.normal(size=(CHAINS, UPDATES))
-    x = np.empty_like(noise)
-    x[:, 0] = noise[:, 0]
-    for t in range(1, UPDATES):
-        x[:, t] = rho * x[:, t - 1] + np.sqrt(1 - rho**2) * noise[:, t]
+    x = autoregression(rho, (CHAINS, UPDATES), np.random.default_rng(0))
     weights = np.arange(1.0, UPDATES + 1) ** 3
     sums, totals = np.cumsum(weights * (2 + x), axis=1), np.cumsum(weights)
     return totals[APART - 1 :: APART], (sums / totals)[:, APART - 1 :: APART]

@@ -12,10 +12,10 @@ from topicmc.errors import UsageError
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.coverage import Coverage
-from topicmc.topics.chains import memory_of
+from topicmc.topics.chains import _match, memory_of
 from topicmc.topics.diagnostics import diagnose
 from topicmc.topics.editing import Edits, edit
-from topicmc.topics.matching import assign, distances, match_topics
+from topicmc.topics.matching import SAME, assign, distances, match_topics
 from topicmc.topics.uncertainty import posterior_of
 
 K, W = 6, 80
@@ -256,6 +256,21 @@ def test_chains_of_one_run_are_matched_too(tmp_path):
     posterior = posterior_of([make_run(tmp_path / "a", chains)])
     assert [len(chain.entries) for chain in posterior.chains] == [4, 2]
     assert posterior.stable.all()
+    drawn = np.array([theta / theta.sum(axis=0) for of in chains.values() for theta in of])
+    np.testing.assert_allclose(posterior.phi, drawn.mean(axis=0).T, 1e-5, 1e-9)  # all count alike
+    shares = np.concatenate([chain.share for chain in posterior.chains])
+    np.testing.assert_allclose(posterior.share, shares.mean(axis=0))
+
+
+def test_of_two_topics_that_are_like_one_the_nearer_has_found_it():
+    """The other is matched to what is left, which is near it and nearer another."""
+    reference = np.random.default_rng(4).dirichlet(np.full(W, 0.5), 3)
+    reference[2] = 0.8 * reference[1] + 0.2 * reference[2]
+    mine = reference.copy()
+    mine[2] = 0.95 * reference[1] + 0.05 * reference[2]
+    order, distance, found = _match(reference, mine)
+    assert order.tolist() == [0, 1, 2] and (distance < SAME).all()
+    assert found.tolist() == [True, True, False]
 
 
 def test_runs_that_do_not_go_together_are_refused(tmp_path):

@@ -49,10 +49,11 @@ def spread(n_blocks, seed):
     return np.mean(found) / beta_binomial_variance(BETA)
 
 
-@pytest.mark.parametrize("n_blocks", [4, 16, 64])
+@pytest.mark.parametrize("n_blocks", [4, 16])
 def test_blocks_narrow_what_is_sampled(n_blocks):
     """By 11 % of the variance of a word that is wholly in doubt with four blocks a sweep, by 3 %
-    with sixteen, by 1 % with 64. The mean of 400 words has a standard error below 0.0016, so a
-    false failure has a probability below 1e-4."""
+    with sixteen. The mean of 400 words has a standard error below 0.0016, so a false failure has a
+    probability below 1e-4. (With 64 it would be 1 %, which no run as short as this tells from 0.)
+    """
     narrowed = (2 * BETA + 1) / (2 * BETA * (1 + 1 / n_blocks) + 1)
     assert spread(n_blocks, 1) == pytest.approx(narrowed, abs=0.007)

@@ -394,7 +394,7 @@ def test_of_many_documents_some_are_read_at_random(tmp_path, monkeypatch):
     assert groups.names == ["answer", "question"] and groups.left_out == []
     assert len(groups.numbers) == 60 and (np.diff(groups.numbers) > 0).all()
     assert np.bincount(groups.of, minlength=2).min() > 15
-    with pytest.raises(UsageError, match="only 1 are in 10 documents or more of those read, and"):
+    with pytest.raises(UsageError, match="only 1 is in 10 documents or more of those read, and"):
         groups_of(corpus, "few")
 
 
@@ -414,7 +414,7 @@ def test_values_that_begin_alike_are_groups_of_their_own(tmp_path):
         ("xyz", "it keeps group, other"),
         (
             "other",
-            r"--by other: of its values \(1\) only 1 are in 10 documents or more",
+            r"--by other: of its values \(1\) only 1 is in 10 documents .*; name another column$",
         ),
         ("month", "no such column"),
     ],
@@ -435,7 +435,7 @@ def test_a_column_of_too_many_values(monkeypatch):
 
     monkeypatch.setattr("topicmc.topics.effects.MOST_GROUPS", 3)
     corpus = SimpleNamespace(columns=Columns(), n_docs=10)
-    with pytest.raises(UsageError, match="--by text: has more than 3 values; keep a column that h"):
+    with pytest.raises(UsageError, match="--by text: has more than 3 values; name a column of fe"):
         groups_of(corpus, "text")
 
 
@@ -449,12 +449,32 @@ def test_codes_with_underscores_are_no_numbers(tmp_path):
 
 def test_a_corpus_without_columns(small_corpus, monkeypatch):
     """Periods are named if they can be asked for."""
-    told = "--by party: the corpus keeps no columns; prepare it with --keep party"
-    with pytest.raises(UsageError, match=f"{told}$"):
+    told, again = "--by party: the corpus keeps no columns; ", "prepare the same sources again in"
+    way = rf"{again} the same way, and with --keep party \(runs on them stay good\)$"
+    with pytest.raises(UsageError, match=told + way):
         groups_of(small_corpus, "party")
-    with pytest.raises(UsageError, match="--by year: the corpus knows no times"):
+    with pytest.raises(UsageError, match=f"--by year: the corpus knows no times; {again}.*--time"):
         groups_of(small_corpus, "year")
     times = np.full(small_corpus.n_docs, np.datetime64("2001-07-01"))
     monkeypatch.setattr(small_corpus, "times", times)
-    with pytest.raises(UsageError, match=f"{told}, or name a period: day, month, year, decade$"):
+    periods = r"name a period \(day, month, year, decade\), or "
+    with pytest.raises(UsageError, match=told + periods + way):
         groups_of(small_corpus, "party")
+
+
+def test_a_column_of_dates_leads_to_periods(tmp_path, monkeypatch):
+    days = [f"2001-01-{day:02}" for day in range(1, 31)]
+    codes = [f"a-{number}" for number in range(30)]
+    documents = [np.arange(5)] * 30
+    corpus = corpus_of(tmp_path, documents, {"date": days, "code": codes})
+    way = r"; use --by year; for that prepare the same sources .*, and with --time date \("
+    with pytest.raises(UsageError, match=r"--by date: of its values \(30\) only 0 are .*" + way):
+        groups_of(corpus, "date")
+    with pytest.raises(UsageError, match="; name another column$"):
+        groups_of(corpus, "code")
+    monkeypatch.setattr("topicmc.topics.effects.MOST_GROUPS", 3)
+    with pytest.raises(UsageError, match="--by date: has more than 3 values" + way):
+        groups_of(corpus, "date")
+    monkeypatch.setattr(corpus, "times", np.full(30, np.datetime64("2001-07-01")))
+    with pytest.raises(UsageError, match="--by date: has more than 3 values; use --by year$"):
+        groups_of(corpus, "date")

@@ -10,9 +10,11 @@ from fake_runs import make_run, topic_shapes
 
 from topicmc import LDA
 from topicmc.corpora.periods import periods_of
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
+from topicmc.models.lda.jobs import resume
 from topicmc.models.lda.progress import remarks
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean
@@ -24,6 +26,7 @@ from topicmc.topics.diagnostics import diagnose
 from topicmc.topics.editing import Edits, edit, unstable
 from topicmc.topics.labels import read_labels
 from topicmc.topics.of_views import facts_of, sentences
+from topicmc.topics.prevalence import _drawn
 from topicmc.topics.tree import joins_of, lines_of, tree_of
 from topicmc.topics.uncertainty import posterior_of
 
@@ -114,6 +117,17 @@ def test_a_merged_topic_has_one_share(made, tmp_path, monkeypatch):
     assert told["merged"][0]["share"] == posterior.share[1]
     assert told["merged"][0]["share"] != pytest.approx(share[0][:, [1, 4]].sum(axis=1).mean())
     assert told["dropped"]["share"] == pytest.approx(share[0][:, 2].mean())
+
+
+def test_a_draw_of_a_second_chain_is_in_the_order_of_the_first(made, tmp_path):
+    """The prior of the mixes with it; of a view, too, which shows topics of the whole run."""
+    run, theta, _, alpha = made
+    for posterior in (posterior_of([run]), posterior_of([view_of(made, tmp_path)])):
+        for number, chain in enumerate(posterior.believed):
+            for i, entry in enumerate(chain.entries):
+                sample = _drawn(chain, entry, True, Threads(1)).sample
+                np.testing.assert_allclose(sample.theta, theta[number, i], rtol=1e-6)
+                np.testing.assert_allclose(sample.alpha, alpha[number, i])
 
 
 def test_trends_of_merged_topics_are_sums_of_trends(made, tmp_path, small_corpus, monkeypatch):
@@ -308,6 +322,16 @@ def test_a_model_is_of_a_run(made, tmp_path):
         LDA.from_run(tmp_path / "view")
 
 
+def test_a_view_is_not_trained_and_says_what_is(made, tmp_path):
+    """Of a run that was saved from Python, too, which no command trains."""
+    view = view_of(made, tmp_path).place
+    with pytest.raises(UsageError, match=r"train its run \(topicmc train .*run --resume\)"):
+        resume(view, {}, LocalTransport(1), None)
+    made[0].update_facts(saved=True)
+    with pytest.raises(UsageError, match=r"train its run \(LDA\.from_run and partial_fit in Pyth"):
+        resume(view, {}, LocalTransport(1), None)
+
+
 def test_nothing_but_a_view_is_replaced(made, tmp_path):
     (tmp_path / "view").mkdir()
     with pytest.raises(UsageError, match="is no view"):
@@ -319,12 +343,24 @@ def test_nothing_but_a_view_is_replaced(made, tmp_path):
     (tmp_path / "view/notes.txt").write_text("mine")
     with pytest.raises(UsageError, match="is no view"):
         edit(made[0], EDITS, tmp_path / "view", force=True)
+    for place in (made[0].path / "samples", tmp_path / "run" / "corpus"):
+        with pytest.raises(UsageError, match="whose files are read; write elsewhere"):
+            edit(made[0], EDITS, place / "view")
+
+
+def test_a_view_of_fewer_topics_goes_alone(made, tmp_path):
+    """No run has topics that could be matched to those of a sum; it is told what can be named."""
+    view, other = view_of(made, tmp_path), make_run(tmp_path / "other", {0: made[1][0]}, seed=1)
+    told = rf"goes alone: name its run \({made[0].path}\) beside the other"
+    for runs in ([view, other], [other, view]):
+        with pytest.raises(UsageError, match=told):
+            posterior_of(runs)
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("a.csv", "topic,words,label\n3,match team,Sport\n1,oil,\n 12 ,x, Law \n"),
+        ("a.csv", "topic,words,label\n3,match team,Sport\n1,oil,\n 12 ,x, Law ,\n,,\n \n"),
         ("a.json", '{"3": "Sport", "12": "Law", "1": ""}'),
         ("a.json", '[{"topic": 3, "name": "Sport"}, {"topic": 12, "label": "Law"}]'),
         ("a.json", '{"topics": [{"topic": 3, "label": "Sport"}, {"topic": 1},'
@@ -343,6 +379,9 @@ def test_files_of_names(tmp_path, name, content):
         ("a.csv", "topic,label\nx,Sport\n", "row 2: 'x' is no number"),
         ("a.csv", "topic,label\n3,Sport\n3,Law\n", "row 3: topic 3 has a name already"),
         ("a.csv", "topic,label\n3\n", "row 2: has no label"),
+        ("a.csv", "topic,label\n3,Sport, games\n", "row 2 has 3 cells, and the first line 2"),
+        ("a.csv", "topic,label,label\n3,Sport,Law\n", "names its columns"),
+        ("a.json", '{"3": "Sport", "3": "Law"}', "'3' comes twice"),
         ("a.csv", "", "names its columns"),
         ("a.csv", "topic,label\n", "holds no names"),
         ("a.json", '{"3": 5}', "no name"),

@@ -103,7 +103,7 @@ def independent(correlation: np.ndarray, n: int) -> np.ndarray:
 
 
 def _correlation(draws: np.ndarray) -> np.ndarray:
-    """Of neighbouring draws along the last axis: float64 (…); 1 where all are equal."""
+    """The correlation of neighbours along the last axis: float64 (…); 1 where all are equal."""
     away = draws - draws.mean(axis=-1, keepdims=True)
     squares = (away**2).sum(axis=-1)
     products = (away[..., 1:] * away[..., :-1]).sum(axis=-1)

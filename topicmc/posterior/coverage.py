@@ -76,7 +76,7 @@ def coverage(drawn: Sequence[np.ndarray], stable: np.ndarray, level: float) -> C
 
 
 def _mean(values: Sequence[np.ndarray]) -> float:
-    """Of those that are known; NaN when none is."""
+    """The mean of those that are known; NaN when none is."""
     whole = np.ravel(values)
     known = whole[~np.isnan(whole)]
     return float(known.mean()) if len(known) else np.nan

@@ -22,9 +22,9 @@ FEWEST = 16
 
 
 def running_errors(trace: Sequence[Mapping[str, Any]]) -> dict[int, float]:
-    """By chain the standard error of the log likelihood under the running mean, from the records of
-    a trace; of chains with enough of them. A mean that has begun again has less weight than it had,
-    or comes after records without one, as of averaged chains: what was recorded before is of
+    """The standard error, by chain, of the log likelihood under the running mean, from the records
+    of a trace; of chains with enough of them. A mean that has begun again has less weight than it
+    had, or comes after records without one, as of averaged chains: what was recorded before is of
     another."""
     records: dict[str, list[tuple[float, float]]] = {}
     for record in trace:
@@ -43,7 +43,8 @@ def running_errors(trace: Sequence[Mapping[str, Any]]) -> dict[int, float]:
 
 
 def standard_error(weights: np.ndarray, means: np.ndarray) -> float:
-    """Of the last of some running means (n,), by their growing weights (n,); NaN for one batch."""
+    """The standard error of the last of some running means (n,), by their growing weights (n,);
+    NaN for one batch."""
     grown, sums = np.diff(weights, prepend=0.0), np.diff(weights * means, prepend=0.0)
     n_batches = math.isqrt(len(weights))
     batch = np.minimum((n_batches * weights / weights[-1]).astype(int), n_batches - 1)

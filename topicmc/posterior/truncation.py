@@ -19,27 +19,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from topicmc.posterior.traces import LOG_LIKELIHOOD, Recorded, chain_trace
+from topicmc.storage.runs import of_each_chain
 
 _LEAST, _FEWEST = 0.25, 4  # that are left: a share of the values; samples
 _LEVEL = 0.025  # between the first and the last quarter of the values, in nats a token
 
 
-def at_rest(run: Recorded, entries: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+def at_rest(run: Recorded, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Of the index entries of samples, oldest first, those past the truncation of their chain; all
     of a chain whose log likelihood was not recorded, or which is in its start.
 
     Raises DataError when the trace is damaged.
     """
-    chains: dict[int, list[dict[str, Any]]] = {}
-    for entry in entries:
-        chains.setdefault(entry["chain"], []).append(entry)
-    left = {id(entry) for own in chains.values() for entry in _of_chain(run, own)}
-    return [entry for entry in entries if id(entry) in left]
+    return of_each_chain(entries, partial(_of_chain, run))
 
 
 def _of_chain(run: Recorded, entries: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:

@@ -102,7 +102,7 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
     samples = [entry for entry in states if not entry["burn_in"]]
     entries = samples or states
     first = min(entry["chain"] for entry in entries)
-    whole = TopicRun.open(run.path) if run.view else run
+    whole = run.whole
     total, of_first = np.zeros(own.shape), np.zeros(own.shape)
     mine, accepting, refusing = np.zeros((3, len(named)))
     for entry in entries:

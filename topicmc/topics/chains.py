@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora.of_runs import NO_CORPUS
+from topicmc.engine.schedule import split_groups
 from topicmc.errors import UsageError
 from topicmc.host.machine import available_cores, available_memory
 from topicmc.kernels.threads import Threads
 from topicmc.models.corpus_run import check_distinct
+from topicmc.models.lda.draws import chain_of, keeps_counts
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, sum_of_samples
 from topicmc.samplers.row_prior import RowPrior
@@ -126,7 +128,8 @@ def check_alike(runs: Sequence[TopicRun]) -> None:
     for run in runs[1:]:
         if run.facts()["vocabulary"] != first.facts()["vocabulary"]:
             raise UsageError(
-                f"{run.place}: has another vocabulary than {first.place}; give runs on one corpus"
+                f"{run.place}: has another vocabulary than {first.place}; `topicmc compare` puts"
+                " them side by side"
             )
         if _are_of_other_documents(first, run):
             raise UsageError(
@@ -136,13 +139,24 @@ def check_alike(runs: Sequence[TopicRun]) -> None:
         n, m = run.n_topics, first.n_topics
         if n != m:
             raise UsageError(
-                f"{run.place}: has {n} topics and {first.place} has {m}; give runs with as many"
+                f"{run.place}: has {n} topics and {first.place} has {m}; {_beside(first, run)}"
             )
         if _are_given_other_priors(first, run):
             raise UsageError(
                 f"{run.place}: was given another prior than {first.place}; `topicmc compare` puts"
                 " them side by side"
             )
+
+
+def _beside(*runs: TopicRun) -> str:
+    """What to do with runs and views of unlike numbers of topics."""
+    views = [run for run in runs if run.view and (run.view.merged or run.view.dropped)]
+    if not views:
+        return "`topicmc compare` puts them side by side"
+    return (
+        f"a view that merges or drops topics goes alone: name its run ({views[0].path}) beside the"
+        " other, or edit a run of several --chains"
+    )
 
 
 def _are_of_other_documents(*runs: TopicRun) -> bool:
@@ -167,6 +181,28 @@ def _are_given_other_priors(*runs: TopicRun) -> bool:
         if any(value != given[0] for value in given):
             return True
     return len({told.get("prior") for told in facts}) > 1
+
+
+def are_of_one_start(chains: Sequence[MatchedChain]) -> bool:
+    """Whether all chains were averaged into one before they went on apart, began on the same subset
+    or with the same topics of another run, or have the same random numbers: that they agree says
+    nothing of what another start would find."""
+    return len(set(map(_start_of, chains))) == 1
+
+
+def _start_of(chain: MatchedChain) -> tuple[Any, ...]:
+    """What a chain began with of another run, by a checksum, or else what decides its start."""
+    facts, number = chain.run.facts(), chain_of(chain.run, chain.entries[0])
+    config, group = facts["config"], number
+    if "groups" in config and not keeps_counts(config):
+        parts = split_groups(config.get("chains", config["groups"]), config["groups"])
+        group = sum(part[0] <= number for part in parts) - 1
+    states = (facts.get("origin") or {}).get("states")
+    if states:
+        return (states[group % len(states)]["checksum"],)
+    begin_apart = config.get("average_until") == 0 and config.get("start") != "subset"
+    randomness = config.get("seed"), config["sampler"], facts["corpus"]["fingerprint"]
+    return *randomness, number if begin_apart else group
 
 
 def _prior_mass(run: TopicRun, entries: list[dict[str, Any]], n_words: int) -> np.ndarray:

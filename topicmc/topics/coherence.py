@@ -44,7 +44,8 @@ def measure(words: np.ndarray, corpus: Corpus, measures: Sequence[str]) -> dict[
 
 
 def document_counts(words: np.ndarray, corpus: Corpus) -> DocumentCounts:
-    """Reads the training documents once.
+    """In how many training documents top words of each topic occur together, as `DocumentCounts`.
+    Reads the documents once.
 
     Args:
         words: int (K, n), the top words of each topic.

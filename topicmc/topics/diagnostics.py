@@ -171,13 +171,13 @@ def _fit_otherwise(runs: Sequence[TopicRun]) -> bool:
 
 def log_likelihoods(run: TopicRun) -> list[np.ndarray]:
     """The mean log-likelihood of a held-out token under each chain of one run, at the evaluations
-    in the second half of its rounds: float64 (n,) each."""
+    in the second half of its rounds: float64 (n,) each; none where no documents are held out."""
     records = run.metrics()
     if not records:
         return [np.empty(0)]
-    now, n_chains = records[-1]["round"], len(records[-1]["log_likelihood"] or [])
+    now, n_chains = records[-1]["round"], len(records[-1].get("log_likelihood") or [])
     scores = [
-        record["log_likelihood"]
+        record.get("log_likelihood")
         for record in records
         if record["round"] > now / 2 and not record.get("burn_in")
     ]

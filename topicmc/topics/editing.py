@@ -59,10 +59,10 @@ def unstable(run: TopicRun, others: Sequence[TopicRun]) -> list[int]:
     """The numbers of the topics of a run or view that not all chains have found, its own and those
     of other runs. These have no merged topics, and have found one where they have all its parts.
 
-    Raises UsageError where but one chain has samples or hardly a topic is left, and as
-    `posterior_of`.
+    Raises UsageError where one chain alone has samples, or chains of one start, where hardly a
+    topic is left, and as `posterior_of`.
     """
-    matched = TopicRun.open(run.path) if others else run
+    matched = run.whole if others else run
     posterior = posterior_of([matched, *others])
     if posterior.in_their_start and (others or posterior.n_chains == 1 < len(posterior.chains)):
         young = ", ".join(str(other.place) for other in posterior.in_their_start)
@@ -70,10 +70,11 @@ def unstable(run: TopicRun, others: Sequence[TopicRun]) -> list[int]:
             f"--stable: no posterior sample yet of {young}, which cannot tell what it finds; train"
             " it for longer (--resume)"
         )
-    if posterior.n_chains == 1:
+    if posterior.n_chains == 1 or posterior.have_one_start:
+        chains = "one chain" if posterior.n_chains == 1 else "chains of one start"
         raise UsageError(
-            f"--stable: {run.place} has one chain, which cannot know what others find; name another"
-            " run by --with"
+            f"--stable: {run.place} has {chains}, which cannot know what others find; name another"
+            " run, of another --seed, by --with"
         )
     stable = {matched.numbers[k] for k in np.flatnonzero(posterior.stable)}
     parts = run.view.parts if others and run.view else [(k,) for k in run.numbers]
@@ -167,12 +168,13 @@ def edit(run: TopicRun, edits: Edits, path: Path, force: bool = False) -> TopicR
     Other chains number their topics on their own, so the view notes which of theirs are matched to
     those of the first chain (`topicmc.topics.chains`).
 
-    Raises UsageError as `edited` and `check_free` do, DataError when the run has no samples yet or
-    a file is damaged.
+    Raises UsageError as `edited`, `check_free` and `RunDirectory.check_no_part` do, DataError when
+    the run has no samples yet or a file is damaged.
     """
     check_free(path, force)
+    run.check_no_part(path)
     view = edited(run, edits)
-    whole = TopicRun.open(run.path)
+    whole = run.whole
     entries = samples_of(whole)
     view = replace(view, orders=_orders(whole, len({entry["chain"] for entry in entries})))
     with user_errors_for(path):
@@ -186,9 +188,11 @@ def name_groups(
     """Writes a view that names groups of the central sample of a mixture, on top of the names that
     the run or view has; an empty one takes a name away. Returns all names.
 
-    Raises UsageError when there is no such group, or as `check_free` does; DataError as `edit`.
+    Raises UsageError when there is no such group, or as `check_free` and
+    `RunDirectory.check_no_part` do; DataError as `edit`.
     """
     check_free(path, force)
+    run.check_no_part(path)
     n_groups = len(central(run).sizes)
     for k, name in labels.items():
         if k >= n_groups:

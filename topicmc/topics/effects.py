@@ -6,67 +6,28 @@ up, as by the method of composition (Tanner and Wong 1987): which tokens are who
 and the chains say, with an interval of half width h (`topicmc.posterior.intervals`); and that the
 documents of a group are D_g of many that there might be.
 
-Document d of the group has N_d tokens, n_dk of the topic; the group has N_g = Σ_d N_d. If the
-shares p_dk = n_dk / N_d vary independently around one mean with one variance σ²_gk, however long
-the documents are, then R_gk = Σ_d N_d p_dk / N_g has the variance
+docs/uncertainty.md ("How intervals are made") derives what follows. Document d of the group has N_d
+tokens, n_dk of the topic; N_g = Σ_d N_d, and e_dk = n_dk − N_d R_gk. R_gk has the variance
 
-    v_gk = σ²_gk · Σ_d N_d² / N_g².
+    v_gk = σ²_gk · Σ_d N_d² / N_g²,
 
-What is seen is the errors e_dk = n_dk − N_d R_gk = N_d (p_dk − R_gk). R_gk has p_dk in it with the
-weight N_d / N_g: their covariance is σ²_gk N_d / N_g, and E (p_dk − R_gk)² is
-σ²_gk − 2 σ²_gk N_d / N_g + v_gk. Times N_d², and added up,
+where σ²_gk, that of the shares n_dk / N_d, is taken to be the greatest of three estimates,
 
-    E Σ_d e_dk² = σ²_gk c_g,    c_g = Σ_d N_d² − 2 Σ_d N_d³ / N_g + (Σ_d N_d²)² / N_g²,
+    s_gk = Σ_d e_dk² / c_g,    c_g = Σ_d N_d² − 2 Σ_d N_d³ / N_g + (Σ_d N_d²)² / N_g²,
+    Σ_h Σ_d e_dk² / Σ_h c_h,
+    S_g · Σ_h≠g ν_h (s_hk / S_h) / Σ_h≠g ν_h,    S_g = Σ_k s_gk;
 
-so that Σ_d e_dk² / c_g has the mean σ²_gk. A long document draws R_gk to itself, and its error is
-small: c_g is then far less than Σ_d N_d². Of D_g documents of one length N it is (D_g − 1) N², and
-v_gk the usual variance of a ratio of sums (Cochran 1977, "Sampling Techniques", 6.4).
-
-Where a few documents have nearly all tokens of a group, σ²_gk is known from these alone: Σ_d e_dk²
-has about (Σ_d N_d²)² / Σ_d N_d⁴ − 1 degrees of freedom ν_g (Satterthwaite 1946), which is D_g − 1
-for documents of one length, and never counts for less than 1. With that t the interval has half
-width √(h² + t² v).
-
-In a small group all documents may lack a rare topic by chance, and s_gk = Σ_d e_dk² / c_g is 0. So
-σ²_gk is taken to be at least each of two figures. If the variance of a topic is the same in all
-groups,
-
-    Σ_h Σ_d e_dk² / Σ_h c_h
-
-has the mean σ²_gk. Where lengths differ it is nearly the variance of the longest documents, which
-have most of Σ_h c_h, and short documents vary more. Drawn from one Dirichlet law with means m_k and
-concentration a, shares in documents of N tokens have the variances
-
-    m_k (1 − m_k) (1 + a / N) / (1 + a),
-
-the product of a factor λ_k of the topic and one that depends on the length. Wherever σ²_gk is λ_k
-times a factor of the group, S_g = Σ_k s_gk has the mean Σ_k σ²_gk, which no topic's lack makes 0;
-the part s_hk / S_h of any group h is about λ_k / Σ_j λ_j; and
-
-    S_g · Σ_h≠g ν_h (s_hk / S_h) / Σ_h≠g ν_h
-
-is about σ²_gk, whatever the lengths here and there; for the others of g together, h is g. Parts are
-weighed by degrees of freedom because their variances are about as 1 / ν_h, and the mean is known
-best with weights that are inverse to these. The s_hk themselves are not pooled so: a few long
-documents would get the variance of the short ones, and every difference from documents that they
-are among an interval as wide.
-
-What remains: long documents that vary more than short ones make intervals of these too wide, and so
-does a topic that groups have in unlike parts. And where topics are few, S_g may be 0 by chance as
-well: then intervals of short documents are too narrow beside long ones.
-
-A difference is that of a group from all documents of the others, and of groups in an order the
-change is from the first to the last; there t² v is the sum of two.
-
-The prior of the mixes is one for all groups, and draws those of short documents together: true
-differences may be greater.
+for the others of g together, h is g in the last. ν_g = (Σ_d N_d²)² / Σ_d N_d⁴ − 1, at least 1, are
+the degrees of freedom of s_gk (Satterthwaite 1946). With that t the interval of a share has half
+width √(h² + t² v). A difference is that of a group from all documents of the others, and of groups
+in an order the change is from the first to the last; there t² v is the sum of two.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -74,8 +35,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.metadata import parse_day
 from topicmc.corpora.naming import whole_line
-from topicmc.corpora.periods import UNITS, periods_of
+from topicmc.corpora.periods import UNITS, periods_of, prepare_again
 from topicmc.errors import UsageError
 from topicmc.host.machine import available_memory
 from topicmc.kernels.threads import Threads
@@ -96,8 +58,8 @@ _ARRAYS = 12  # tokens, errors and shares of groups and of all others, of each d
 
 
 class Interval(NamedTuple):
-    """Of each topic, (K,) or (K, G): a mean and the ends of its credible interval, NaN where they
-    cannot be told."""
+    """Means and ends of credible intervals of each topic, (K,) or (K, G); NaN where they cannot be
+    told."""
 
     mean: np.ndarray
     low: np.ndarray
@@ -109,7 +71,7 @@ class Interval(NamedTuple):
         return (self.low > 0) | (self.high < 0)
 
     def of(self, g: int) -> Interval:
-        """That of one group, (K,)."""
+        """The interval of one group, (K,)."""
         return Interval(*(values[:, g] for values in self))
 
 
@@ -139,7 +101,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Effects:
-    """What G groups of documents have of K topics.
+    """Shares of K topics in G groups of documents, and how they differ.
 
     Attributes:
         groups: of which.
@@ -170,10 +132,11 @@ def groups_of(corpus: Corpus, by: str) -> Groups:
     enough = counted >= LEAST_DOCUMENTS
     if enough.sum() < 2:
         read = " of those read" if len(numbers) < corpus.n_docs else ""
+        some = "1 is" if enough.any() else "0 are"
         raise UsageError(
-            f"--by {by}: of its values ({np.count_nonzero(counted):,}) only {enough.sum()} are in"
+            f"--by {by}: of its values ({np.count_nonzero(counted):,}) only {some} in"
             f" {LEAST_DOCUMENTS} documents or more{read}, and it takes two to compare;"
-            f" {_in_its_place(corpus, by, numbers)}"
+            f" {_in_its_place(corpus, by, numbers, names)}"
         )
     place = np.where(enough, np.cumsum(enough) - 1, -1)
     return Groups(
@@ -233,10 +196,9 @@ def _values(corpus: Corpus, by: str, numbers: np.ndarray) -> tuple[np.ndarray, l
         return found.of[numbers], found.names, True
     columns = corpus.columns
     if columns is None:
-        periods = f", or name a period: {', '.join(UNITS)}" if _has_times(corpus) else ""
-        raise UsageError(
-            f"--by {by}: the corpus keeps no columns; prepare it with --keep {by}{periods}"
-        )
+        periods = f"name a period ({', '.join(UNITS)}), or " if _has_times(corpus) else ""
+        again = prepare_again(f"--keep {by}")
+        raise UsageError(f"--by {by}: the corpus keeps no columns; {periods}{again}")
     known: Counter[str] = Counter()
     seen: dict[str, int] = {}
     codes = np.full(len(numbers), -1)
@@ -247,10 +209,9 @@ def _values(corpus: Corpus, by: str, numbers: np.ndarray) -> tuple[np.ndarray, l
         if value is not None and (line := whole_line(value)):
             codes[place] = seen.setdefault(line, len(seen))
             if len(seen) > MOST_GROUPS:  # before all are held, which may be texts
-                raise UsageError(
-                    f"--by {by}: has more than {MOST_GROUPS:,} values; keep a column that has"
-                    " fewer, of classes say"
-                )
+                fewer = "name a column of fewer values, such as a party"
+                told = _by_year(corpus, by) if _are_dates(seen) else fewer
+                raise UsageError(f"--by {by}: has more than {MOST_GROUPS:,} values; {told}")
     if by not in known:
         raise UsageError(_unknown(by, list(known), _has_times(corpus)))
     names, is_ordered = _in_order(set(seen))
@@ -267,7 +228,21 @@ def _are_periods(corpus: Corpus, by: str) -> bool:
     return by in UNITS and (_has_times(corpus) or corpus.columns is None)
 
 
-def _in_its_place(corpus: Corpus, by: str, numbers: np.ndarray) -> str:
+def _are_dates(values: Iterable[str]) -> bool:
+    """Whether all are dates; years alone may be numbers of anything."""
+    try:
+        return all("-" in value and parse_day(value) is not None for value in values)
+    except ValueError:
+        return False
+
+
+def _by_year(corpus: Corpus, by: str) -> str:
+    """What to name in place of a column of dates."""
+    again = "" if _has_times(corpus) else f"; for that {prepare_again(f'--time {by}')}"
+    return f"use --by year{again}"
+
+
+def _in_its_place(corpus: Corpus, by: str, numbers: np.ndarray, names: Sequence[str]) -> str:
     """What to name where too few values are in enough documents: the next longer period of which
     two are, if there is one."""
     units = list(UNITS)
@@ -276,17 +251,20 @@ def _in_its_place(corpus: Corpus, by: str, numbers: np.ndarray) -> str:
         codes, *_ = _values(corpus, unit, numbers)
         if np.count_nonzero(np.bincount(codes[codes >= 0]) >= LEAST_DOCUMENTS) > 1:
             return f"use --by {unit}"
+    if not _are_periods(corpus, by) and names and _are_dates(names):
+        return _by_year(corpus, by)
     return "name another column"
 
 
 def _unknown(by: str, names: Sequence[str], has_times: bool) -> str:
     close = get_close_matches(by, [*names, *UNITS] if has_times else names, n=1)
     known = ", ".join(names[:_MOST_NAMED]) + ", …" * (len(names) > _MOST_NAMED)
-    hint = f"did you mean {close[0]}?" if close else f"it keeps {known}"
-    if has_times and not close:
-        hint += f", and times: {', '.join(UNITS)}"
+    times = f", and times: {', '.join(UNITS)}" if has_times else ""
+    hint = f"it keeps {known}{times}; for others {prepare_again(f'--keep {by}')}"
+    if close:
+        hint = f"did you mean {close[0]}?"
     if by in UNITS:
-        hint = "for periods prepare it with --time FIELD"
+        hint = f"for periods {prepare_again('--time FIELD')}"
     return f"--by {by}: the corpus keeps no such column; {hint}"
 
 
@@ -372,7 +350,7 @@ class Sums(NamedTuple):
         return Sums.of(self.found.others(), self.documents.sum() - self.documents, self)
 
     def variances(self) -> list[np.ndarray]:
-        """Of the groups' shares."""
+        """The variances of the groups' shares."""
         return [
             np.maximum(np.maximum(own, usual), own.sum(axis=1, keepdims=True) * parts)
             * self.weights
@@ -381,7 +359,7 @@ class Sums(NamedTuple):
 
 
 def _parts(own: np.ndarray) -> np.ndarray:
-    """Of variances (n, K, G) what each topic has of their sum over topics; 0 where that is 0."""
+    """What each topic has of the sum of variances (n, K, G) over topics; 0 where that is 0."""
     total = own.sum(axis=1, keepdims=True)
     return np.divide(own, total, out=np.zeros_like(own), where=total > _ROUNDING)
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from topicmc.engine.progress import advice_to_train
-from topicmc.models.lda.draws import keeps_counts
-from topicmc.models.lda.progress import reached, resume_command
+from topicmc.models.lda.progress import reached
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.agreement import differ, each_at_rest, exceeds, is_doubtful
 from topicmc.posterior.convergence import CHANCE, ENOUGH, FEWEST, limit, rhat, trend
@@ -210,7 +208,7 @@ def _agreed(evidence: Evidence) -> str:
         who = f"one chain of {few}" if few else "one chain"
         told = f"R̂ of its halves is at most {worst:.2f}"
         return f"Converged as far as {who} can tell ({told}); {another}."
-    if _are_of_one_start(evidence):
+    if evidence.posterior.have_one_start:
         who = f"chains of one start with {few} each" if few else "chains of one start"
         return f"Converged as far as {who} can tell (R̂ ≤ {worst:.2f}); {another}."
     so_far = f" as far as {few} of a chain can tell" if few else ""
@@ -225,43 +223,9 @@ def _agreed(evidence: Evidence) -> str:
     )
 
 
-def _are_of_one_start(evidence: Evidence) -> bool:
-    """Whether chains were averaged into one before they went on apart, began on the same subset or
-    with the same topics of another run, or have one seed."""
-    states = [_states_of_origin(run) for run in evidence.runs]
-    begun = [state for told in states for state in told]
-    if len(set(begun)) < len(begun) or any(
-        0 < len(found) < _beginnings(run) for found, run in zip(states, evidence.runs, strict=True)
-    ):
-        return True
-    if len(evidence.runs) > 1:
-        return len(set(map(_randomness, evidence.runs))) < len(evidence.runs)
-    run = evidence.runs[0]
-    config = run.facts()["config"]
-    averaged = config.get("average_until") != 0 or config.get("start") == "subset"
-    return config.get("groups") == 1 and not keeps_counts(config) and averaged
-
-
-def _randomness(run: TopicRun) -> tuple[Any, ...]:
-    """What decides a run's random numbers; of runs of several lengths, too."""
-    facts = run.facts()
-    return facts["config"].get("seed"), facts["config"]["sampler"], facts["corpus"]["fingerprint"]
-
-
-def _beginnings(run: TopicRun) -> int:
-    """How many chains, or groups of chains, a run has that begin on their own."""
-    config = run.facts()["config"]
-    return config.get("chains" if keeps_counts(config) else "groups", 1)
-
-
-def _states_of_origin(run: TopicRun) -> list[str]:
-    """What a run began with of another, by checksums."""
-    return [state["checksum"] for state in (run.facts().get("origin") or {}).get("states", ())]
-
-
 def _advice(runs: Sequence[TopicRun], options: Sequence[str] = ()) -> str:
     """What `advice_to_train` advises."""
-    return advice_to_train(runs, [*map(reached, runs)], [*map(resume_command, runs)], options)
+    return advice_to_train(runs, [*map(reached, runs)], options=options)
 
 
 def _evaluate_often(run: TopicRun) -> str:

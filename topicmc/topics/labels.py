@@ -7,8 +7,6 @@ a list of objects with ``topic`` and ``name`` or ``label``, alone or under ``top
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,8 @@ from topicmc.errors import DataError
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.storage.fields import quoted
-from topicmc.storage.files import read_json
+from topicmc.storage.files import read_text
+from topicmc.storage.handwritten import parse_csv, parse_json, rows_below
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,13 @@ def read_labels(path: Path) -> dict[int, str]:
     """Names by number, from a file; DataError when it holds something else, or two names of one
     topic. Topics without a name are passed over."""
     found: dict[int, str] = {}
-    pairs = _of_json(path) if path.suffix.lower() == ".json" else _of_csv(path)
-    for where, topic, label in pairs:
+    kind, pairs = ("JSON", _of_json) if path.suffix.lower() == ".json" else ("CSV", _of_csv)
+    text = read_text(path, "--labels")
+    try:
+        told = [*pairs(path, text)]
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: cannot be read as {kind} ({error}); correct it") from None
+    for where, topic, label in told:
         if label is None or (isinstance(label, str) and not label.strip()):
             continue
         number = _whole(topic)
@@ -90,8 +94,8 @@ def _whole(value: Any) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
-def _of_json(path: Path) -> Iterator[tuple[str, Any, Any]]:
-    content = read_json(path)
+def _of_json(path: Path, text: str) -> Iterator[tuple[str, Any, Any]]:
+    content = parse_json(text)
     if isinstance(content, dict) and isinstance(content.get("topics"), list):
         content = content["topics"]
     if isinstance(content, dict):
@@ -106,20 +110,8 @@ def _of_json(path: Path) -> Iterator[tuple[str, Any, Any]]:
         yield f", item {number}", item["topic"], item.get("name", item.get("label"))
 
 
-def _of_csv(path: Path) -> Iterator[tuple[str, Any, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        rows = list(csv.reader(io.StringIO(text), strict=True))
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; check the path") from None
-    except (OSError, ValueError, csv.Error) as error:
-        raise DataError(f"{path}: cannot be read as CSV ({error}); give topic,label") from None
-    head = [name.strip().lower() for name in rows[0]] if rows else []
-    if "topic" not in head or "label" not in head:
-        raise DataError(f"{path}, line 1: the first line of CSV names its columns: topic,label")
-    topic, label = head.index("topic"), head.index("label")
-    for number, row in enumerate(rows[1:], start=2):
-        if row:
-            if len(row) <= max(topic, label):
-                raise DataError(f"{path}, row {number}: has no label; give topic,label")
-            yield f", row {number}", row[topic], row[label]
+def _of_csv(path: Path, text: str) -> Iterator[tuple[str, Any, Any]]:
+    for number, row in rows_below(parse_csv(text), "topic", "label"):
+        if "topic" not in row or "label" not in row:
+            raise DataError(f"{path}, row {number}: has no label; give topic,label")
+        yield f", row {number}", row["topic"], row["label"]

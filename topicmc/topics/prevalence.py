@@ -26,7 +26,6 @@ from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
-from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of
 from topicmc.posterior.thinning import evenly
 from topicmc.storage.scratch import aside, scratch_array
@@ -182,7 +181,7 @@ def _places(chain: MatchedChain) -> list[tuple[MatchedChain, dict[str, Any], boo
 def _drawn(chain: MatchedChain, entry: dict[str, Any], is_first: bool, threads: Threads) -> Draw:
     """A draw of φ at a sample of a chain."""
     run, view = chain.run, chain.run.view
-    whole = run if view is None else TopicRun.open(run.path)
+    whole = run.whole
     number = entry["chain"]
     order = chain.order if view is None else view.orders.get(number, np.arange(view.n_topics))
 

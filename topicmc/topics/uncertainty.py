@@ -24,7 +24,7 @@ from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.coverage import Coverage, coverage
 from topicmc.posterior.intervals import credible_interval, half_width
-from topicmc.topics.chains import MatchedChain, matched_chains
+from topicmc.topics.chains import MatchedChain, are_of_one_start, matched_chains
 from topicmc.topics.labels import Labels
 from topicmc.topics.ranking import top
 from topicmc.topics.reading import word_shares
@@ -88,7 +88,7 @@ class Posterior:
     chains: list[MatchedChain] = field(repr=False)
     _known: _Top | None = field(default=None, init=False, repr=False, compare=False)
 
-    @property
+    @cached_property
     def labels(self) -> Labels:
         """Numbers and names of the topics: those of the first run or view."""
         return Labels.of(self.chains[0].run)
@@ -105,7 +105,7 @@ class Posterior:
 
     @property
     def n_chains(self) -> int:
-        """Chains that something is told by: `believed`."""
+        """How many chains count: those in `believed`."""
         return len(self.believed)
 
     @property
@@ -123,6 +123,11 @@ class Posterior:
         """The chains of all runs that have samples; all, where none has and states of the start
         stand in for them."""
         return [chain for chain in self.chains if not chain.provisional] or list(self.chains)
+
+    @cached_property
+    def have_one_start(self) -> bool:
+        """Whether several chains were one at first (`topicmc.topics.chains.are_of_one_start`)."""
+        return self.n_chains > 1 and are_of_one_start(self.believed)
 
     @cached_property
     def found(self) -> np.ndarray:
@@ -158,7 +163,7 @@ class Posterior:
         ]
 
     def intervals(self, words: np.ndarray) -> WordIntervals:
-        """The same for any words of each topic: int (K, M); reads every sample once."""
+        """Intervals of any words of each topic: int (K, M); reads every sample once."""
         return self._intervals(words, [word_draws(chain, words) for chain in self.believed])
 
     def _intervals(
@@ -169,18 +174,18 @@ class Posterior:
         return WordIntervals(np.take_along_axis(self.phi, words, axis=1), low, high, in_top)
 
     def pooled(self, values: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of shares or probabilities in the samples of each believed chain, (n, K, …): the mean
-        over those that found a topic, and the ends of its credible interval, float64 (K, …); NaN
+        """Mean and ends of the credible interval, float64 (K, …), of shares or probabilities over
+        the chains that found a topic, given the samples of each believed chain, (n, K, …); NaN
         where none did."""
         return self.mean(values), *_pooled(self._sampled, values, self.level)
 
     def mean(self, values: Sequence[np.ndarray]) -> np.ndarray:
-        """Of anything in the samples of each believed chain, (n, K, …): the mean over those that
-        found a topic, float64 (K, …); NaN where none did."""
+        """The mean, float64 (K, …), of anything over the chains that found a topic, given likewise;
+        NaN where none did."""
         return _mean(self.found, values)
 
     def half_width(self, values: Sequence[np.ndarray]) -> np.ndarray:
-        """Likewise half the width of the interval of what may have either sign."""
+        """Half the width of the interval of a quantity of either sign, given likewise."""
         level = self.level
         return _by_finders(self._sampled, values, lambda mine: half_width(mine, level)[None])[0]
 
@@ -220,7 +225,13 @@ class Posterior:
             )
         everyone = "both" if self.n_chains == 2 else f"all {self.n_chains}"
         told = f"{self.stable.sum()} of {len(self.phi)} topics are found by {everyone} chains."
-        return f"{told} {self.coverage().sentence()}"
+        told = f"{told} {self.coverage().sentence()}"
+        if not self.have_one_start:
+            return told
+        return (
+            f"{told} The chains have one start: their agreement does not tell what another would"
+            " find; train another run with another --seed and name both."
+        )
 
     def as_dict(self, k: int, n: int = TOP) -> dict[str, Any]:
         """What is known of topic k and its ``n`` likeliest words, as JSON values; None in place of

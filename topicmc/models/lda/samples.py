@@ -47,10 +47,10 @@ def write_mean(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) ->
     if mean is None:
         return None
     sums = mean.sum(axis=0, dtype=np.float64)
-    share = np.maximum(sums - prior.totals(*mean.shape), 0)
-    most = float((mean.max(axis=0) / sums * n_tokens * share / share.sum()).max())
+    share = share_by_sums(sums, prior.totals(*mean.shape))
+    most = float((mean.max(axis=0) / sums * n_tokens * share).max())
     written = run.keep_mean(chain.index, round_number, mean, most_tokens=most)
-    return {**written, "share": (share / share.sum()).tolist()}
+    return {**written, "share": share.tolist()}
 
 
 class PosteriorMean(NamedTuple):
@@ -88,7 +88,7 @@ def samples_of(run: TopicRun | Path | str, chain: int | None = None) -> list[dic
 
 
 def newest_of(entries: Sequence[Entry]) -> list[Entry]:
-    """Of index entries, oldest first, the last of each chain."""
+    """The last index entry of each chain, of entries oldest first."""
     return list({entry["chain"]: entry for entry in entries}.values())
 
 
@@ -123,21 +123,29 @@ def share_of(run: TopicRun, entry: Mapping[str, Any], theta: np.ndarray) -> np.n
     if share is None:
         theta = theta if run.view is None else run.read_state(entry)
         prior = RowPrior(beta_of(run, entry), run.additions())
-        sums = theta.sum(axis=0, dtype=np.float64)
-        sizes = np.maximum(sums - prior.totals(*theta.shape), 0)
+        share = share_by_sums(theta.sum(axis=0, dtype=np.float64), prior.totals(*theta.shape))
     else:
-        sizes = np.array(share, np.float64)
-    total = sizes.sum()
-    share = sizes / total if total > 0 else np.full(len(sizes), 1 / len(sizes))
+        share = share_by_sums(np.array(share, np.float64), 0.0)
     return share if run.view is None else run.view.summed(share, entry["chain"])
+
+
+def share_by_sums(sums: np.ndarray, of_prior: np.ndarray | float) -> np.ndarray:
+    """Each topic's share of the tokens, by Σ_w θ_wk on the scale of counts, (K,), and what of it is
+    of the prior: float64 (K,), sums to one."""
+    sizes = np.maximum(sums - of_prior, 0)
+    total = sizes.sum()
+    return sizes / total if total > 0 else np.full(len(sizes), 1 / len(sizes))
 
 
 def alpha_of(run: TopicRun, entry: Mapping[str, Any]) -> np.ndarray:
     """The prior of the topic mixes that belongs to one sample: float64 (K,)."""
-    config = run.facts()["config"]
-    known = entry.get("alpha")
-    alpha = np.full(config["topics"], config["alpha"]) if known is None else np.array(known)
+    alpha = np.array(entry["alpha"]) if "alpha" in entry else _given_alpha(run)
     return alpha if run.view is None else run.view.summed(alpha, entry["chain"])
+
+
+def _given_alpha(run: TopicRun) -> np.ndarray:
+    config = run.facts()["config"]
+    return np.full(config["topics"], config["alpha"])
 
 
 def beta_of(run: TopicRun, entry: Mapping[str, Any]) -> float:
@@ -151,7 +159,7 @@ def beta_of(run: TopicRun, entry: Mapping[str, Any]) -> float:
 
 
 def posterior_mean(run: TopicRun | Path | str, chain: int = 0) -> PosteriorMean:
-    """The posterior mean by one chain of a run, or of the run at a path; α and β are means over the
+    """The posterior mean of one chain of a run, or of the run at a path; α and β are means over the
     same samples.
 
     Chains number their topics on their own, so samples are averaged within one chain only.

@@ -50,7 +50,7 @@ class RunFigures:
 
     @classmethod
     def of(cls, run: TopicRun, corpus: Corpus, samples: int) -> RunFigures:
-        """Those of a run that has ended, with its perplexity over so many samples at most."""
+        """The figures of a run that has ended, with its perplexity over so many samples at most."""
         phi = posterior_mean(run).phi
         record = run.metrics()[-1]
         perplexity = scored(record, "perplexity_averaged")
@@ -91,7 +91,7 @@ class Point:
 
     @classmethod
     def of(cls, runs: Sequence[TopicRun], corpus: Corpus, samples: int) -> Point:
-        """That of runs that have ended, one for each seed."""
+        """The point of runs that have ended, one for each seed."""
         posterior = posterior_of(runs)
         return cls(
             topics=len(posterior.phi),
@@ -148,7 +148,7 @@ def _averaged_over(run: TopicRun) -> int:
 
 
 def _all_converged(runs: Sequence[TopicRun], posterior: Posterior) -> bool | None:
-    """By the ``posterior`` of all of them, where that is of one alone."""
+    """Whether all runs have converged; ``posterior`` is used where there is one run."""
     known = posterior if len(runs) == 1 else None
     return _all(diagnose([run], known).converged for run in runs)
 
@@ -163,8 +163,8 @@ def _has_settled(run: TopicRun) -> bool | None:
 
 
 def _means_of_trace(run: TopicRun) -> list[np.ndarray]:
-    """Of each chain the log likelihood that was traced, in the mean over equal parts of it, which
-    hardly resemble their neighbours: float64 (`_PARTS`,); none where there are too few states."""
+    """The log likelihood that was traced of each chain, averaged over equal parts, which hardly
+    resemble their neighbours: float64 (`_PARTS`,); none where there are too few states."""
     draws = list(traces(run).get(LOG_LIKELIHOOD, {}).values())
     if any(len(chain) < _PARTS for chain in draws):
         return []
@@ -251,16 +251,17 @@ def _doubtful(points: Sequence[Point], longer: str) -> str:
 def _apart(points: Sequence[Point]) -> str:
     """Where perplexities are at rest: whether chains are in other respects, too."""
     apart, untold = (_where(points, "converged", told) for told in (False, None))
-    parts = [f"chains of {_listed(apart)} had not in every respect"] if apart else []
+    rest = " come to rest in every respect"
+    parts = [f"chains of {_listed(apart)} had not{rest}"] if apart else []
     if untold:
         whether = "those" if apart else "chains"
-        respect = "" if apart else " in every respect"
-        parts.append(f"whether {whether} of {_listed(untold)} had{respect} cannot be told yet")
+        had = "had" if apart else f"had{rest}"
+        parts.append(f"whether {whether} of {_listed(untold)} {had} cannot be told yet")
     if not parts:
         return ""
     return (
-        f"Perplexities had come to rest, by which K is chosen, but {', and '.join(parts)}, as"
-        " topicmc evaluate says. "
+        f"K is chosen by perplexity, which had come to rest; {', and '.join(parts)} (topicmc"
+        " evaluate says more). "
     )
 
 
@@ -274,7 +275,7 @@ def _margin(points: Sequence[Point], best: Point) -> tuple[float, str]:
     spreads = [point.spread("perplexity") for point in points]
     known = [spread for spread in spreads if spread is not None]
     if not known:
-        return CHANCE * best.mean("perplexity"), "one seed cannot show differences below 1 %"
+        return CHANCE * best.mean("perplexity"), "one seed cannot show differences below 1%"
     error = np.sqrt(np.mean(np.square(known)) * 2 / len(best.runs))
     return 2 * float(error), "by less than two standard errors over the seeds"
 

@@ -34,7 +34,7 @@ from topicmc.topics.reading import TOP, diversity
 
 @dataclass(frozen=True)
 class Measures:
-    """What one model measures up to; None where it does not apply.
+    """The figures of one model; None where one does not apply.
 
     NPMI and u_mass are means over topics, of their ten likeliest words. ``left_out`` is the share
     of the model's tokens on words that others lack.
@@ -93,7 +93,7 @@ def compare(
         models: two or more.
         corpus: whose held-out documents are scored and on whose training documents coherence is
             measured.
-        threads: who works; it does not change the result.
+        threads: to work with; the result does not depend on them.
         limit: the Hellinger distance up to which matched topics count as similar.
         drifts: whether to tell how words have changed; None: of runs that go on from the first.
 

@@ -45,7 +45,7 @@ class TopicDrift:
 
 @dataclass(frozen=True)
 class Drift:
-    """That of all matched topics of another model, those that changed least first."""
+    """The drift of all matched topics of another model, those that changed least first."""
 
     name: str
     topics: tuple[TopicDrift, ...]

@@ -58,7 +58,7 @@ class Grouping:
 
 
 def grouping(first: MixtureModel, other: MixtureModel) -> Grouping:
-    """Of two mixtures of the same documents."""
+    """How far two mixtures of the same documents agree."""
     one, two = first.groups, other.groups
     paired = pairs(one.groups, two.groups)
     words = [_words(model) for model in (first, other)]

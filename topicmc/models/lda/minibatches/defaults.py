@@ -12,6 +12,7 @@ from topicmc.models.lda.planning.chain_defaults import (
     LONGEST,
     LONGEST_WARM,
     between,
+    expected_updates,
     told_documents,
     usual_start,
     usual_steps,
@@ -62,7 +63,7 @@ class _Batch(NamedTuple):
 
     @classmethod
     def of(cls, config: LdaSettings, size: Extent) -> _Batch:
-        """That of chains on a corpus."""
+        """The minibatch that each chain draws from a corpus."""
         tokens = size.n_tokens / size.n_docs * _batch_size(config, size)
         return cls(tokens, or_default(config.sweeps, _SWEEPS))
 
@@ -80,7 +81,7 @@ def resolve_minibatches(config: LdaSettings, size: Extent, machine: Machine) -> 
     begins, may_begin_on_subset = _checked_start(config)
     config = _with_chains(config, size)
     config = replace(config, updates=_updates(config, size))
-    batch, planned = _Batch.of(config, size), _planned(config, size)
+    batch, planned = _Batch.of(config, size), expected_updates(config, size.n_docs)
     pace = machine.usual_pace(config, size.n_words)
     subset = 0
     if may_begin_on_subset:
@@ -126,7 +127,7 @@ def updates_within(config: LdaSettings, seconds: float, size: Extent, machine: M
     config = replace(_with_chains(config, size), time_budget=seconds)
     batch, pace = _Batch.of(config, size), machine.usual_pace(config, size.n_words)
     if _may_begin_on_subset(config, usual_start(config, "stream")):
-        subset = _subset(config, _planned(config, size), batch, size, machine)
+        subset = _subset(config, expected_updates(config, size.n_docs), batch, size, machine)
         sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
         seconds -= pace.token(config) * subset_draws(subset, sweeps, size, int(config.topics))
     return seconds / batch.seconds(config, size, pace)
@@ -144,18 +145,11 @@ def _with_chains(config: LdaSettings, size: Extent) -> LdaSettings:
 
 def _updates(config: LdaSettings, size: Extent) -> int | None:
     """Updates of each chain: as told, or a usual number if no length is given."""
-    if (config.updates, config.epochs, config.time_budget) != (None, None, None):
+    if config.has_length:
         return config.updates
     longest = LONGEST_WARM if config.from_run is not None else LONGEST
     most = min(20_000, max(600, 20 * size.n_docs / config.batch_size))
     return round(longest * most / config.chains)
-
-
-def _planned(config: LdaSettings, size: Extent) -> float | None:
-    """About how many updates there will be, where something but the clock says so."""
-    if config.updates is None and config.epochs is not None:
-        return config.epochs * size.n_docs / (config.chains * config.batch_size)
-    return config.updates
 
 
 def _subset(

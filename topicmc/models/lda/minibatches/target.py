@@ -23,6 +23,7 @@ from topicmc.models.lda.minibatches.updates import Updates, state_of
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.planning.chain_defaults import initial_total
 from topicmc.models.lda.priors.learned import prior_metrics
+from topicmc.models.lda.samples import share_by_sums
 from topicmc.models.lda.task import Task
 from topicmc.models.lda.workers import WorkerDocuments
 from topicmc.samplers.registry import sampler_of
@@ -157,12 +158,20 @@ class TopicChains:
 
         def settled(number: int) -> Chain:
             chain = hosted[number]
-            if chain.moved_at is None:
-                return chain
-            copied = replace(chain, theta=chain.theta.copy(), moved_at=chain.moved_at.copy())
-            return self.updates.settle(copied)
+            if chain.moved_at is not None:
+                copied = replace(chain, theta=chain.theta.copy(), moved_at=chain.moved_at.copy())
+                chain = self.updates.settle(copied)
+            return replace(chain, share=self._share_of(chain))
 
         return ReadOnDemand(list(hosted), settled)
+
+    def _share_of(self, chain: Chain) -> np.ndarray | None:
+        """Each topic's share of the tokens. Behind the start the sums of θ tell it, if they are on
+        the scale of counts; recent minibatches are of the worker that the chain was on last."""
+        if self._sampler.free_scale or self.in_start(chain.update):
+            return chain.share
+        prior = self.updates.prior_of(chain)
+        return share_by_sums(chain.topic_sums, prior.totals(*chain.theta.shape))
 
     def in_start(self, update: int) -> bool:
         return self.updates.in_burn_in(update - 1)

@@ -118,7 +118,7 @@ class Updates:
             self._learn(chain, batch, draws.z, sampler)
         if self.streams(chain.update - 1) and not self.streams(chain.update):
             key = stream_key(self.config.seed, "enter", chain.index)
-            StreamingScir(self._prior_of(chain)).enter(chain, key=key, threads=self.threads)
+            StreamingScir(self.prior_of(chain)).enter(chain, key=key, threads=self.threads)
         if not finite:
             raise DivergedError(
                 f"chain {chain.index} diverged at update {chain.update}: its weights are no longer"
@@ -174,7 +174,7 @@ class Updates:
             updates.move(tiny, batch, 1.0, mean_update=0)
 
     def _sampler(self, chain: Chain) -> Sampler:
-        prior = self._prior_of(chain)
+        prior = self.prior_of(chain)
         if self.anneals(chain.update):
             beta = annealed_beta(chain.update, prior.base, self._start_ends)
             prior = prior.with_base(beta)
@@ -182,7 +182,8 @@ class Updates:
             return StreamingScir(prior)
         return self._sampler_under(prior)
 
-    def _prior_of(self, chain: Chain) -> RowPrior:
+    def prior_of(self, chain: Chain) -> RowPrior:
+        """The prior of the topics of a chain, as learned so far."""
         return self._prior if chain.beta is None else self._prior.with_base(chain.beta)
 
     def _move_key(self, chain: Chain) -> np.uint64:
@@ -207,7 +208,7 @@ class Updates:
                 sampler.settle(chain, key=self._move_key(chain), threads=self.threads)
             totals = chain.share * self._n_tokens
             chain.beta = learned_beta(
-                self._prior_of(chain), chain.theta, chain.topic_sums, totals, rate=_BETA_RATE,
+                self.prior_of(chain), chain.theta, chain.topic_sums, totals, rate=_BETA_RATE,
                 threads=self.threads,
             )  # fmt: skip
 
