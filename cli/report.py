@@ -25,6 +25,8 @@ from topicmc.errors import DataError
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
+    from topicmc.models.lda.run import TopicRun
+    from topicmc.models.mixture.run import MixtureRun
     from topicmc.storage.runs import RunDirectory
 
 
@@ -63,12 +65,18 @@ def report(
     With several RUNs of one corpus their topics are matched, and those that all chains have found
     are marked.
     """
+    from topicmc.models.lda.run import TopicRun
+    from topicmc.models.mixture.run import MixtureRun
     from topicmc.report import check_free, write_report
 
     mixtures = are_mixtures(runs)
     check_free(output, force)
+    kind: Any = MixtureRun if mixtures else TopicRun
+    opened = [kind.open(run) for run in runs]
+    for run in opened:
+        run.check_no_part(output, corpus)
     asked: dict[str, Any] = {"title": title, "n_documents": n_documents, "level": level, "by": by}
-    data = (_of_mixtures if mixtures else _of_topics)(runs, corpus, threads, asked)
+    data = (_of_mixtures if mixtures else _of_topics)(opened, corpus, threads, asked)
     write_report(data, output, force)
     if as_json:
         print_json(
@@ -85,28 +93,24 @@ def report(
 
 
 def _of_mixtures(
-    runs: Sequence[Path], corpus: Path | None, threads: int | None, asked: dict[str, Any]
+    runs: Sequence[MixtureRun], corpus: Path | None, threads: int | None, asked: dict[str, Any]
 ) -> dict[str, Any]:
     from topicmc.cli.mixture.read import note_reached
-    from topicmc.models.mixture.run import MixtureRun
     from topicmc.report.groups import gather_groups
 
     refuse({"--threads": threads}, "does not go with a mixture")
-    opened = [MixtureRun.open(run) for run in runs]
-    for run in opened:
+    for run in runs:
         note_reached(run)
-    return gather_groups(opened, _corpus(opened[0], corpus), **asked)
+    return gather_groups(runs, _corpus(runs[0], corpus), **asked)
 
 
 def _of_topics(
-    runs: Sequence[Path], corpus: Path | None, threads: int | None, asked: dict[str, Any]
+    runs: Sequence[TopicRun], corpus: Path | None, threads: int | None, asked: dict[str, Any]
 ) -> dict[str, Any]:
-    from topicmc.models.lda.run import TopicRun
     from topicmc.report.gather import gather
 
-    opened = [TopicRun.open(run) for run in runs]
-    note_progress(opened)
-    return gather(opened, _corpus(opened[0], corpus), threads=threads_for(threads), **asked)
+    note_progress(runs)
+    return gather(runs, _corpus(runs[0], corpus), threads=threads_for(threads), **asked)
 
 
 def _corpus(run: RunDirectory, place: Path | None) -> Corpus | None:

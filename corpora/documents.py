@@ -42,14 +42,17 @@ class Documents:
 
     @property
     def n_docs(self) -> int:
+        """How many documents."""
         return len(self.indptr) - 1
 
     @property
     def n_entries(self) -> int:
+        """Their entries in all, which are the distinct words of documents."""
         return len(self.word_ids)
 
     @property
     def n_tokens(self) -> int:
+        """Their tokens in all."""
         return int(self.counts.sum(dtype=np.int64))
 
     @property

@@ -36,7 +36,7 @@ _ATTEMPTS = 6  # in a row that bring nothing
 _QUESTIONS = 3
 _PAUSE = 1.0  # seconds before the second attempt, doubled each time
 # What a connection that breaks looks like from here.
-_CUT = (OSError, http.client.HTTPException, UnicodeError)
+_CUT = (OSError, http.client.HTTPException, ValueError)  # the last at a redirect to no address
 
 
 @dataclass(frozen=True)

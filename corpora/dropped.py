@@ -37,7 +37,7 @@ class Dropped(NamedTuple):
     reasons: np.ndarray
 
     def each(self) -> tuple[Metadata, np.ndarray]:
-        """Of every row by itself: its metadata, and its reason. They are copied only where some run
+        """The metadata and the reason of every row by itself. They are copied only where some run
         has several rows, as in counts of words, of which little more is known than the rows."""
         if (self.spans == 1).all():
             return self.metadata, self.reasons
@@ -61,7 +61,7 @@ class DroppedWriter(PartWriter):
         self._totals = dict.fromkeys(REASONS, 0)
 
     def append(self, metadata: Metadata, reasons: np.ndarray) -> None:
-        """Of all documents in order; those `KEPT` are passed over."""
+        """Appends the rows among some documents, in order, passing over those `KEPT`."""
         if self._gaps and metadata.n_docs:
             self._missing(metadata.rows)
         left = reasons != KEPT
@@ -70,7 +70,7 @@ class DroppedWriter(PartWriter):
             self.write(Dropped(out, np.ones(out.n_docs, dtype=np.int64), reasons[left]))
 
     def write(self, dropped: Dropped) -> None:
-        """As they are."""
+        """Appends dropped rows as they are."""
         self._append_metadata(dropped.metadata)
         self._files["spans"].append(dropped.spans)
         self._files["reasons"].append(dropped.reasons)

@@ -204,8 +204,8 @@ def write_index(
 
 
 def content_fingerprint(index: dict[str, Any]) -> str:
-    """Of what is trained on: the checksums of vocabulary, shards and held-out documents. Metadata
-    do not enter: they may come and go without making another corpus of it."""
+    """The fingerprint of what is trained on, by the checksums of vocabulary, shards and held-out
+    documents. Metadata do not enter: they may come and go without making another corpus of it."""
     parts = [index["vocabulary"]["sha256"]]
     for table in [*index["shards"], index["heldout"]]:
         parts += [table["sha256"][array] for array in ARRAYS]

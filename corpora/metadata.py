@@ -57,7 +57,7 @@ class Metadata:
         ids: Sequence[str],
         columns: Sequence[str],
     ) -> Metadata:
-        """From titles and the rest as they were read, and days since 1970."""
+        """Metadata of titles and the rest as they were read, and days since 1970."""
         times = np.array(days, dtype=np.int64).view(TIME)
         texts = map(Strings.of, (map(clean_title, titles), ids, columns))
         return cls.with_texts(texts, times, np.asarray(rows, dtype=np.int64))
@@ -70,7 +70,7 @@ class Metadata:
 
     @classmethod
     def blank(cls, n_docs: int, rows: np.ndarray | None = None) -> Metadata:
-        """Of documents of which nothing is known, or nothing but their rows."""
+        """Metadata of documents of which nothing is known, or nothing but their rows."""
         nothing = Strings.blank(n_docs)
         times = np.full(n_docs, NO_DAY, dtype=np.int64).view(TIME)
         rows = np.full(n_docs, NO_ROW, dtype=np.int64) if rows is None else rows
@@ -78,7 +78,7 @@ class Metadata:
 
     @classmethod
     def joined(cls, parts: Sequence[Metadata]) -> Metadata:
-        """Of the documents of several parts, one after the other."""
+        """The metadata of several parts, one after the other."""
         return cls.with_texts(
             (Strings.joined([getattr(part, kind) for part in parts]) for kind in TEXTS),
             np.concatenate([part.times for part in parts]),
@@ -91,7 +91,7 @@ class Metadata:
 
     @property
     def n_bytes(self) -> int:
-        """Of all texts."""
+        """Bytes of all texts."""
         return sum(len(getattr(self, kind).text) for kind in TEXTS)
 
     @property
@@ -100,19 +100,19 @@ class Metadata:
         return np.sum([getattr(self, kind).offsets for kind in TEXTS], axis=0)
 
     def select(self, mask: np.ndarray) -> Metadata:
-        """Of the documents where mask, bool (n,), is true."""
+        """The metadata of documents where mask, bool (n,), is true."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def take(self, rows: np.ndarray) -> Metadata:
-        """Of some documents, int64 (n,), in the order given."""
+        """The metadata of some documents, int64 (n,), in the order given."""
         return self._each(lambda strings: strings.take(rows), lambda array: array[rows])
 
     def part(self, start: int, stop: int) -> Metadata:
-        """Of documents start to stop − 1."""
+        """The metadata of documents start to stop − 1."""
         return self._each(lambda strings: strings.part(start, stop), lambda a: a[start:stop])
 
     def moved(self, by: int) -> Metadata:
-        """The same behind so many other rows."""
+        """The same metadata, its rows behind so many others."""
         rows = np.where(self.rows == NO_ROW, NO_ROW, self.rows + by)
         return Metadata(self.titles, self.ids, self.columns, self.times, rows)
 
@@ -136,7 +136,7 @@ def clean_line(text: str) -> str:
 
 
 def clean_title(title: str) -> str:
-    """The same, of at most 200 characters."""
+    """A title as one line of at most 200 characters."""
     line = clean_line(title)
     return line if len(line) <= _MAX_TITLE else line[: _MAX_TITLE - 1].rstrip() + "…"
 

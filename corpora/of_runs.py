@@ -9,7 +9,7 @@ from typing import Any
 from topicmc.corpora.remembered import told_of
 from topicmc.corpora.store import Corpus
 from topicmc.errors import DataError
-from topicmc.storage.files import read_json, real_path
+from topicmc.storage.files import read_json, real_path, unreadable
 from topicmc.storage.runs import RunDirectory
 
 NO_CORPUS = "documents in memory"  # in the place of a corpus, of runs that `LDA.save` writes
@@ -33,7 +33,8 @@ def corpus_facts(corpus: Corpus, location: str) -> dict[str, Any]:
 
 
 def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
-    """The corpus of a run, from where it was or from ``corpus_path``; DataError unless the same."""
+    """The corpus of a run, from where it was or from ``corpus_path``; DataError unless it is the
+    same, also where nobody may look: a run may name the corpus of someone else."""
     facts = run.facts()["corpus"]
     path = Path(corpus_path) if corpus_path is not None else run.path / facts["path"]
     if corpus_path is None and facts["path"] == NO_CORPUS:
@@ -41,12 +42,15 @@ def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
             f"{run.path}: was saved by a program that had the documents in memory; prepare them as"
             " a corpus, and train on that"
         )
-    if corpus_path is None and not path.exists():
-        raise DataError(
-            f"{path}: the corpus of the run in {run.path} is not there any more; name its new"
-            " place on the command line, as CORPUS to train and with --corpus elsewhere"
-        )
-    corpus = Corpus.open(path)
+    try:
+        if corpus_path is None and not path.exists():
+            raise DataError(
+                f"{path}: the corpus of the run in {run.path} is not there any more; name its new"
+                " place on the command line, as CORPUS to train and with --corpus elsewhere"
+            )
+        corpus = Corpus.open(path)
+    except OSError as error:
+        raise unreadable(path, error) from None
     if corpus.fingerprint != facts["fingerprint"]:
         raise DataError(
             f"{path}: this corpus has changed since the run in {run.path} was made (fingerprint"

@@ -16,6 +16,14 @@ MOST_ASKED = 1000
 UNITS = {"day": "D", "month": "M", "year": "Y", "decade": "10Y"}
 
 
+def prepare_again(option: str) -> str:
+    """The way to metadata that a corpus lacks, which does not make another corpus of it."""
+    return (
+        f"prepare the same sources again in the same way, and with {option} (runs on them stay"
+        " good)"
+    )
+
+
 class Periods(NamedTuple):
     """The unit of periods, the period of each document, int64 (D,), −1 of none, and the names of
     the periods."""
@@ -26,20 +34,21 @@ class Periods(NamedTuple):
 
 
 def periods_of(corpus: Corpus, by: str | None) -> Periods | None:
-    """Those of a corpus; None when it knows no times. UsageError when ``by`` cannot cut its
+    """The periods of a corpus; None when it knows no times. UsageError when ``by`` cannot cut its
     times."""
     times = corpus.times
     if times is None or np.isnat(times).all():
         if by is not None:
-            raise UsageError(f"--by {by}: the corpus knows no times; prepare it with --time FIELD")
+            again = prepare_again("--time FIELD")
+            raise UsageError(f"--by {by}: the corpus knows no times; {again}")
         return None
     return periods(times, by)
 
 
 def periods(times: np.ndarray, by: str | None = None) -> Periods:
-    """Those of ``times`` (datetime64, some of them known) by the unit ``by``, or by the finest that
-    cuts them into at most `MOST_PERIODS`, or else decades. UsageError when ``by`` makes more than
-    `MOST_ASKED`, and a coarser unit does not."""
+    """The periods of ``times`` (datetime64, some of them known) by the unit ``by``, or by the
+    finest that cuts them into at most `MOST_PERIODS`, or else decades. UsageError when ``by`` makes
+    more than `MOST_ASKED`, and a coarser unit does not."""
     known = ~np.isnat(times)
     units, most = list(UNITS), MOST_PERIODS
     if by is not None:

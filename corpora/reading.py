@@ -101,7 +101,9 @@ def read_known(
     asked = tokenizer is not None and tokenizer.owner is None
     if any((path / INDEX).is_file() for path in sources):
         if asked:
-            raise UsageError(f"{cut.option} goes with text; a prepared corpus has its own words")
+            raise UsageError(
+                f"{cut.option} goes with text; a prepared corpus has its own words: leave it out"
+            )
         asked_of = {"format": None if format == "auto" else format, "vocab": vocab, **fields.asked}
         return _reading_of_corpora(sources, words, tally, asked_of, progress)
     opened = ExitStack()
@@ -111,7 +113,9 @@ def read_known(
         stream: Iterable[Known]
         if format in ID_READERS:
             if asked:
-                raise UsageError(f"{cut.option} goes with text, and this is {format}: word ids")
+                raise UsageError(
+                    f"{cut.option} goes with text, and this is {format}, word ids: leave it out"
+                )
             given = given_vocabulary(paths, vocab)
             assert given is not None
             stream = _of_ids(readers, given[1], words, tally, format in GAPPED)
@@ -216,7 +220,7 @@ def _reading_of_corpora(
 ) -> Reading:
     for option, value in asked.items():
         if value:
-            raise UsageError(f"--{option} {value}: a prepared corpus has its own")
+            raise UsageError(f"--{option} {value}: a prepared corpus has its own; leave it out")
     corpora = [Corpus.open(path) for path in sources]
     tables = [row for corpus in corpora for row in corpus.index["shards"]]
     columns = [name for corpus in corpora for name in corpus.index.get("columns", ())]

@@ -78,7 +78,8 @@ def _rules_of(corpus: Corpus) -> dict[str, Any]:
 
 
 def pruning_of(corpus: Corpus) -> Pruning:
-    """That of a corpus; none where it says nothing. DataError when it says what cannot be."""
+    """The pruning of a corpus; none where it says nothing. DataError when it says what cannot
+    be."""
     told = corpus.provenance.get("pruning")
     if told is None:
         return Pruning()

@@ -9,12 +9,14 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from topicmc.corpora.files import write_text
 
 NAME = ".checked.json"
 # Clocks of file systems are coarse: a file changed so lately may be changed again unseen.
 _SETTLED = 2_000_000_000
+_unwritten: dict[Path, dict[str, list[int | str]]] = {}  # of folders that cannot be written
 
 
 def unchecked(root: Path, sums: dict[str, str]) -> list[str]:
@@ -26,15 +28,17 @@ def unchecked(root: Path, sums: dict[str, str]) -> list[str]:
 
 
 def stamp(root: Path, sums: dict[str, str], checked: Iterable[str]) -> None:
-    """Notes that files were found sound; a folder that cannot be written is left as it is."""
+    """Notes that files were found sound; of a folder that cannot be written, for this process."""
     now = time.time_ns()
     known = _read(root)
     for name in checked:
         made = _stamp(root, name, sums[name])
         if made is not None and now - max(int(made[1]), int(made[2])) > _SETTLED:
             known[name] = made
-    with suppress(OSError):
+    try:
         write_text(root / NAME, json.dumps(known))
+    except OSError:
+        _unwritten[root] = known
 
 
 def _stamp(root: Path, name: str, digest: str) -> list[int | str] | None:
@@ -46,8 +50,7 @@ def _stamp(root: Path, name: str, digest: str) -> list[int | str] | None:
 
 
 def _read(root: Path) -> dict[str, list[int | str]]:
-    try:
+    known: Any = None
+    with suppress(OSError, ValueError, RecursionError):
         known = json.loads((root / NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return known if isinstance(known, dict) else {}
+    return {**(known if isinstance(known, dict) else {}), **_unwritten.get(root, {})}

@@ -42,6 +42,15 @@ class Corpus:
     """A prepared corpus, opened; its documents are memory-mapped when asked for.
 
     Counts speak of the training documents; the held-out ones stand apart in ``heldout``.
+
+    Attributes:
+        path: its folder.
+        n_docs, n_tokens, n_entries: training documents, their tokens, and entries, which are the
+            distinct words of documents.
+        n_words: words of the vocabulary.
+        n_heldout: documents kept out of training.
+        n_shards: parts of the training documents, for `shard`.
+        fingerprint: names the corpus; another one has another.
     """
 
     def __init__(self, path: Path, index: dict[str, Any]) -> None:
@@ -211,8 +220,8 @@ class Corpus:
     def check_parts(
         self, tables: Iterable[dict[str, Any]], arrays: Collection[str], *, afresh: bool = False
     ) -> None:
-        """The same for some ``arrays`` of parts, of `tables`; with ``afresh`` all are read, and
-        no stamps are made."""
+        """Checks some ``arrays`` of parts, of `tables`, as `check` does; with ``afresh`` all are
+        read, and no stamps are made."""
         files = {
             f"{table['name']}/{array}.npy": (table, array)
             for table in tables

@@ -94,6 +94,9 @@ def test_words_without_priors_of_their_own_share_a_row(tmp_path):
         ("b.csv", b"topic,word,prior\nx,tea,3\n", "row 2: x is no topic"),
         ("c.csv", b"topic,word,prior\n0,tea,3\n0,tea,4\n", "row 3: .* has that word already"),
         ("d.csv", b"topic,word,prior\n0,tea,much\n", "cannot be read as CSV"),
+        ("k.csv", b"topic,word,prior\n0,tea,1,5\n", "row 2 has 4 cells, and the first line 3"),
+        ("l.csv", b"topic,word,prior\n0,tea,1_5\n", "cannot be read as CSV"),
+        ("m.csv", b"1_0,1,1,1,1\n1,1,1,1,1\n", "cannot be read as CSV"),
         ("e.csv", b"topic,word,prior\n", "it lists no priors"),
         ("f.csv", b"1,2\n3\n", "cannot be read as CSV"),
         ("g.csv", b"topic,word,prior\n1,tea,0\n", "a prior is a positive number"),
@@ -142,8 +145,9 @@ def test_alpha_is_a_number_a_list_or_a_file(tmp_path):
     (tmp_path / "a.txt").write_text("0.5\n2\n")
     assert read_alpha(str(tmp_path / "a.npy")) == pytest.approx([0.1, 2])
     assert read_alpha(str(tmp_path / "a.json")) == read_alpha(str(tmp_path / "a.txt")) == [0.5, 2]
-    with pytest.raises(UsageError, match="--alpha many: is no number, .* and no file"):
-        read_alpha("many")
+    for slip in ("many", 100 * "0.1," + "0.l", "0_1"):
+        with pytest.raises(UsageError, match=f"--alpha {slip}: is no number, .* and no file"):
+            read_alpha(slip)
     for name, number in (("alpha", 1e-46), ("alpha", [0.1, 1e-46]), ("beta", 1e-46)):
         with pytest.raises(UsageError, match=f"--{name} 1e-46 is out of range.* at least 1e-20"):
             TrainConfig(**{name: number})  # in float32 it is 0
@@ -196,3 +200,6 @@ def test_priors_that_memory_cannot_hold(tmp_path, monkeypatch):
     monkeypatch.setattr("topicmc.models.lda.priors.given.available_memory", lambda: 300)
     with pytest.raises(UsageError, match="priors of 5 words in 3 topics need about"):
         matrix_of(path, TrainConfig(beta=0.3))
+    monkeypatch.setattr("topicmc.models.lda.priors.given.available_memory", lambda: 100)
+    with pytest.raises(DataError, match=r"it unfolds to 0.0 GB, and 0.0 GB are free"):
+        matrix_of(written(tmp_path, "whole.npz"))

@@ -62,6 +62,21 @@ def test_who_comes_second_hears_who_holds_it_and_who_was_killed_is_replaced(tmp_
     assert list(tmp_path.iterdir()) == []
 
 
+def test_files_of_the_user_stay(tmp_path):
+    """Also those whose names hold that of the lease; what others have left behind goes."""
+    own = {"release.json.gz", "lease.json.bak", "my-lease.json.txt"}
+    for name in (*own, "lease.json.0123456789abcdef", "lease.json.4d2-1f", ".lease.json.47.tmp"):
+        (tmp_path / name).touch()
+    held = Lease(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*own, NAME}
+    held.release()
+    with pytest.raises(UsageError, match="exists and is not a run"):
+        TopicRun.check_free(tmp_path)
+    for name in own:
+        (tmp_path / name).rename(tmp_path / f".lease.json.{len(name)}.tmp")
+    TopicRun.check_free(tmp_path)
+
+
 def test_a_zombie_is_dead(tmp_path):
     process = holding(tmp_path)
     process.send_signal(signal.SIGKILL)

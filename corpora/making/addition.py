@@ -172,7 +172,7 @@ def _more(reasons: dict[str, int], than: Corpus) -> dict[str, int]:
 
 
 def _tokens_of(corpus: Corpus) -> int:
-    """Of all documents, those held out too."""
+    """Tokens of all documents, held-out ones too."""
     return _n_tokens(corpus.index["shards"], corpus.index["heldout"])
 
 

@@ -57,7 +57,7 @@ def kinds_of(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def dtypes_of(corpora: Sequence[Corpus], n_words: int) -> Dtypes:
-    """Those of word ids and counts that hold what each corpus has."""
+    """Dtypes of word ids and counts that hold what each corpus has."""
     counts = [np.dtype(corpus.index["dtypes"]["counts"]) for corpus in corpora]
     return id_dtype(n_words), max(counts, key=lambda dtype: dtype.itemsize)
 

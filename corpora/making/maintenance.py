@@ -5,6 +5,7 @@ Documents keep their order unless they are shuffled. What becomes of a corpus is
 provenance, under ``history``.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -26,9 +27,9 @@ from topicmc.corpora.making.emission import check_shards
 from topicmc.corpora.making.ordering import in_order, random_keys, write_even_shards
 from topicmc.corpora.remembered import differing_rules
 from topicmc.corpora.store import Corpus
-from topicmc.errors import DataError
+from topicmc.errors import DataError, UsageError
 from topicmc.host.version import VERSION
-from topicmc.storage.files import write_words
+from topicmc.storage.files import real_path, write_words
 
 
 def reshard(
@@ -80,12 +81,16 @@ def merge(
     """The documents of several corpora, one after the other, held-out ones among themselves.
 
     Vocabularies must hold the same words, in any order; the first one's order is kept. With
-    ``union`` words that are missing in one are added. Raises DataError when they differ.
+    ``union`` words that are missing in one are added. Raises DataError when they differ, UsageError
+    for a corpus that is named twice.
 
     New documents are then read as those of the first, but phrases are joined if those of any were.
     Where the corpora were read by different rules, the step of the history says by which.
     """
     corpora = [opened(source) for source in sources]
+    for place, times in Counter(real_path(corpus.path) for corpus in corpora).items():
+        if times > 1:
+            raise UsageError(f"{place}: its documents would count {times} times; name it once")
     words = corpora[0].vocabulary
     for corpus in corpora[1:]:
         words = _joint(corpora[0], words, corpus, union)

@@ -215,7 +215,9 @@ def _opened(
     format, readers = open_sources(paths, format, fields)
     is_ids = format in ID_READERS
     if is_ids and cut not in (Tokenizer(), EARLIER):
-        raise UsageError(f"{cut.option} goes with text, and this is {format}: word ids")
+        raise UsageError(
+            f"{cut.option} goes with text, and this is {format}, word ids: leave it out"
+        )
     # The words of a prepared corpus are what they are.
     strict = vocab is None or not (vocab.parent / INDEX).is_file()
     given = given_vocabulary(paths if is_ids else [], vocab, strict)
@@ -236,7 +238,9 @@ def _phrases(
     if not asked:
         return None
     if opened.is_ids:
-        raise UsageError(f"--phrases goes with text, and this is {opened.format}: word ids")
+        raise UsageError(
+            f"--phrases goes with text, and this is {opened.format}, word ids: leave it out"
+        )
     if opened.given is None:
         return learn_phrases(opened.readers, cut, stop, Tally(), report)
     found = phrases_among(opened.given[1])

@@ -22,6 +22,7 @@ from topicmc.storage.files import unreadable
 
 _BLOCK_ENTRIES = 1 << 20
 _MAX_WHOLE = 1 << 30  # bytes of indptr: 134 million documents
+_MAX_TOLD = 1 << 12  # bytes of what says of which kind and shape a matrix is
 # What zipfile, zlib and numpy raise at broken archives: encrypted or patched members, headers that
 # are no Python literal or ask for more memory than there is, and plain short reads.
 DAMAGE = (
@@ -72,19 +73,19 @@ class NpzReader:
             ) from error
 
     def _indptr(self, archive: zipfile.ZipFile, n_words: int) -> np.ndarray:
-        kind = _whole(archive, "format.npy").item()
+        kind = _whole(archive, "format.npy", _MAX_TOLD).item()
         kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
         if kind != "csr":
             raise DataError(
                 f"{self.path} holds a {kind} matrix: save matrix.tocsr() with one row a document"
             )
-        shape = tuple(int(n) for n in _whole(archive, "shape.npy"))
+        shape = tuple(int(n) for n in _whole(archive, "shape.npy", _MAX_TOLD))
         if (size := archive.getinfo("indptr.npy").file_size) > _MAX_WHOLE:
             raise DataError(
                 f"{self.path}: indptr.npy of {size} bytes, where {_MAX_WHOLE} are the most, for"
                 f" {_MAX_WHOLE // 8:,} documents; split the matrix"
             )
-        indptr = _whole(archive, "indptr.npy")
+        indptr = _whole(archive, "indptr.npy", _MAX_WHOLE)
         is_csr = indptr.dtype.kind in "iu" and len(shape) == 2 and len(indptr) == shape[0] + 1
         indptr = indptr.astype(np.int64, copy=False)
         # Compared, since differences may wrap.
@@ -170,10 +171,10 @@ def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     return npy.read_array_header_2_0(member)
 
 
-def _whole(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    """A small member, without pickle (ValueError)."""
+def _whole(archive: zipfile.ZipFile, name: str, most: int) -> np.ndarray:
+    """A member of at most so many bytes, without pickle (ValueError)."""
     size = archive.getinfo(name).file_size
-    if size > _MAX_WHOLE:
+    if size > most:
         raise ValueError(f"{name} of {size} bytes")
     with archive.open(name) as member:
         return npy.read_array(member, allow_pickle=False)

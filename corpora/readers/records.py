@@ -129,7 +129,7 @@ class RecordReader:
 
 
 def all_batches(readers: Iterable[RecordReader], tally: Tally) -> Iterator[Batch]:
-    """Those of all sources, one after the other. DataError where one is cut short and another
+    """The batches of all sources, one after the other. DataError where one is cut short and another
     follows."""
     for reader in readers:
         if tally.cut is not None:

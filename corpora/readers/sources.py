@@ -142,7 +142,8 @@ def _check_fields(format: str, fields: Fields) -> None:
     ):
         if name is not None and format not in formats and option not in fields.optional:
             raise UsageError(
-                f"--{option} {name}: it goes with {', '.join(formats)}; this is {format}"
+                f"--{option} {name}: it goes with {', '.join(formats)}; this is {format}, so leave"
+                " it out"
             )
     asked = [*fields.required]
     if fields.field is not None and "field" not in fields.optional:
@@ -158,9 +159,9 @@ def _check_fields(format: str, fields: Fields) -> None:
     if format in FIELD_READERS or not asked:
         return
     option, name = asked[0]
-    known = f"only {', '.join(FIELD_READERS)} have fields, this is {format}"
+    known = f"only {', '.join(FIELD_READERS)} have fields, this is {format}; leave it out"
     if format == "wikipedia" and option == "time":
-        known = f"the time of an article is its {_TIMESTAMP}"
+        known = f"the time of an article is its {_TIMESTAMP}; give that"
     raise UsageError(f"--{option} {name}: {known}")
 
 

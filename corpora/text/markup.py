@@ -39,7 +39,14 @@ _UNREAD = {
     **dict.fromkeys(("bibliography", "bibliographystyle"), "{"),
     "includegraphics": "*[[{",
 }
-_FORMULA = re.compile(r"\$\$[^$]*\$\$|\$[^$]*\$|\\\[.*?\\\]|\\\(.*?\\\)", re.DOTALL)
+# None holds a mark that another begins by: many of these would each be followed to the end. But
+# \\[2pt] and \\( begin none: these end lines.
+_FORMULA = re.compile(
+    r"\$\$[^$]*\$\$|\$[^$]*\$"
+    r"|(?<!\\)\\\[(?:(?!(?<!\\)\\\[).)*?\\\]"
+    r"|(?<!\\)\\\((?:(?!(?<!\\)\\\().)*?\\\)",
+    re.DOTALL,
+)
 _DOLLAR = re.compile(r"(?<!\\)\$")
 _COMMAND = re.compile(r"\\[A-Za-z]+\*?|[\\{}$~&]")
 

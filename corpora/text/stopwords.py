@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from topicmc.corpora.streams import Stream, numbered_lines
 from topicmc.corpora.text.cutting import normal
-from topicmc.errors import UsageError
+from topicmc.errors import DataError, UsageError
+from topicmc.storage.files import is_file
 
+_LONGEST = 7  # parts of what is one word, such as a phrase or a title of something
+_PARTS = re.compile(r"[\s,;]+")
+_REMARKS = ("#", "|", "//", "%", ";")
 # gensim's list takes these for function words; they carry topics.
 _CONTENT_WORDS = frozenset(
     "bill computer cry detail fire interest mill serious sincere system thick thin".split()  # noqa: SIM905
@@ -39,10 +44,11 @@ LANGUAGES = dict(pair.split(":") for pair in _LANGUAGES.split())
 
 def stop_words(choice: str) -> frozenset[str]:
     """The words of ``none``, of languages by their ISO 639-1 codes or English names, or of files of
-    one word a line; several are joined by commas. UsageError for what is none of these."""
+    one word a line; several are joined by commas. UsageError for what is none of these, DataError
+    for files of something else."""
     if choice == "none":
         return frozenset()
-    names = [choice] if Path(choice).is_file() else choice.split(",")
+    names = [choice] if is_file(Path(choice)) else choice.split(",")
     return frozenset[str]().union(*(_listed(name.strip()) for name in names))
 
 
@@ -53,14 +59,14 @@ def named(choice: str) -> frozenset[str]:
 
 def resolved(choice: str) -> str:
     """The same choice, whose files are found from any folder."""
-    names = [choice] if Path(choice).is_file() else choice.split(",")
+    names = [choice] if is_file(Path(choice)) else choice.split(",")
     found = [_resolved(name.strip()) for name in names]
     return choice if len(found) > 1 and any("," in name for name in found) else ",".join(found)
 
 
 def _resolved(name: str) -> str:
-    is_file = name != "none" and name.lower() not in _codes() and Path(name).is_file()
-    return str(Path(name).resolve()) if is_file else name
+    is_known = name == "none" or name.lower() in _codes()
+    return name if is_known or not is_file(Path(name)) else str(Path(name).resolve())
 
 
 @cache
@@ -87,7 +93,7 @@ def _listed(name: str) -> frozenset[str]:
 
 def _of_file(name: str) -> list[str]:
     path = Path(name)
-    if not path.is_file():
+    if not is_file(path):
         asked = name.lower()
         close = [asked[:2]] if len(asked) == 3 and asked[:2] in LANGUAGES else []
         close = close or get_close_matches(asked, _codes(), 1)
@@ -95,5 +101,11 @@ def _of_file(name: str) -> list[str]:
         raise UsageError(
             f"--stop-words {name}: there is no file {name}, and no such language{known}"
         )
+    words = []
     with Stream(path) as stream:
-        return [line.strip() for _, line in numbered_lines(stream, "save it as UTF-8")]
+        for number, line in numbered_lines(stream, "save it as UTF-8"):
+            word = line.strip()
+            if len(_PARTS.split(word)) > _LONGEST and not word.startswith(_REMARKS):
+                raise DataError(f"{path}, line {number}: holds several words; give one a line")
+            words.append(word)
+    return words

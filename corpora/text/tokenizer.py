@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from topicmc.corpora.patience import OutOfPatience, patience, seconds_for
 from topicmc.corpora.text import cutting
 from topicmc.corpora.text.markup import KINDS, strip_markup
 from topicmc.errors import DataError, UsageError
@@ -163,9 +164,22 @@ class Tokenizer:
 
     def __call__(self, text: str) -> list[str]:
         if self.strip:
-            text = strip_markup(text, self.strip)
+            text = _stripped(text, self.strip)
         least, most = self.min_length, self.max_length
         return [word for word in _cutter(self)(text) if least <= len(word) <= most]  # type: ignore[operator]
+
+
+def _stripped(text: str, kinds: tuple[str, ...]) -> str:
+    """The text without markup; CutError where its patterns come to no end, as they do in long runs
+    of markup that nothing closes."""
+    seconds = 10 * seconds_for(text)  # LaTeX of a letter takes 1e-5, and more on slow machines
+    try:
+        with patience(seconds):
+            return strip_markup(text, kinds)
+    except OutOfPatience:
+        raise cutting.CutError(
+            f"its markup is not removed within {seconds:.0f} seconds; mend it, or leave out --strip"
+        ) from None
 
 
 EARLIER = Tokenizer(earlier=True)

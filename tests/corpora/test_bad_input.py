@@ -237,6 +237,7 @@ def npz_bytes(**members):
         ),
         ({"shape": np.array([2, 6])}, "6 columns, but its vocabulary has 5 words"),
         ({"shape": np.array([2])}, "damaged|shape"),
+        ({"shape": np.zeros(1000, int)}, "shape.npy of 8128 bytes"),
         ({"format": np.array(b"csc")}, r"csc matrix: save matrix.tocsr\(\)"),
     ],
 )

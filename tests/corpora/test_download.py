@@ -127,6 +127,12 @@ def test_redirects_that_leave_http_are_not_followed(remote, tmp_path):
     assert len(remote.gets("x.bin")) == 1
 
 
+def test_a_redirect_to_no_address_is_a_sentence(remote, tmp_path):
+    remote.redirect = "http://[x"
+    with pytest.raises(TopicmcError, match="Invalid IPv6 URL; check the network"):
+        get(remote, tmp_path)
+
+
 def test_whole_part_is_recognised(remote, tmp_path):
     """Killed between the last byte and the renaming."""
     tag = f'"{hashlib.sha256(BODY).hexdigest()[:12]}"'

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from topicmc.corpora.text import markup
 from topicmc.corpora.text.markup import KINDS, looks_like, strip_markup
 
 
@@ -49,6 +50,13 @@ def test_only_what_is_asked_for_is_removed():
     assert words(both, "latex") == ["<p>a</p>", "b"]
 
 
+def test_formulas_of_several_lines_are_cut_out_where_latex_is_broken(monkeypatch):
+    monkeypatch.setattr(markup, "_latex", lambda: 1 / 0)
+    assert words(r"so \[ x \\[2pt] y \] and \( a \\(b) c \) or \\[2pt] word \[ z \]", "latex") == [
+        "so", "and", "or", "[2pt]", "word",
+    ]  # fmt: skip
+
+
 HOSTILE = {
     "nested": "<div>" * 100_000 + "word" + "</p>",
     "unclosed": "<a<a" * 100_000 + "</p> word",
@@ -58,6 +66,9 @@ HOSTILE = {
     "braces": r"\emph{" * 50_000 + "word",
     "environments": r"\begin{a}" * 20_000 + " word",
     "dollars": "$" * 20_001 + r"\emph{ } word",
+    "lines": r"\[ " + r"\\[" * 50_000 + r"\emph{ word",
+    "displays": r"\[" * 50_000 + r"\emph{ word",
+    "brackets": r"\(" * 50_000 + r"\emph{ word",
     "formulas": "$" + "^" * 20_000 + r"\emph{ word",
 }
 

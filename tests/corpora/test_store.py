@@ -251,5 +251,11 @@ def test_corpus_that_cannot_be_written_is_checked_all_the_same(corpus, monkeypat
     def fail(*args):
         raise PermissionError(13, "no")
 
+    read = []
+    plain = store.sha256
+    monkeypatch.setattr(store, "sha256", lambda path: read.append(path.name) or plain(path))
     monkeypatch.setattr(stamps, "write_text", fail)
+    monkeypatch.setattr(stamps, "_SETTLED", 0)
     Corpus.open(corpus).check([0, 1])
+    Corpus.open(corpus).check([0, 1])
+    assert len(read) == 9, "once in a process"

@@ -124,6 +124,17 @@ def test_a_pattern_that_finds_no_end_is_given_up(monkeypatch):
         Tokenizer(pattern="(?:x|xx)+(?<=z)")("x" * 60)
 
 
+def test_markup_that_finds_no_end_is_given_up(monkeypatch):
+    def forever(text, kinds):
+        while True:
+            pass
+
+    monkeypatch.setattr(patience, "_SECONDS", (0.02, 0))
+    monkeypatch.setattr("topicmc.corpora.text.tokenizer.strip_markup", forever)
+    with pytest.raises(CutError, match="its markup is not removed within 0 seconds"):
+        Tokenizer(strip=("latex",))("word")
+
+
 def test_patience_leaves_timers_and_handlers_as_they_were():
     """Also those of one around it."""
     timer = partial(signal.getitimer, signal.ITIMER_VIRTUAL)

@@ -64,6 +64,18 @@ def test_options_prune_text(tmp_path):
     assert told["tokens_read"] - told["tokens_left_out"] == corpus.n_tokens
 
 
+@pytest.mark.parametrize("between", [", ", " ", ";"])
+def test_stop_words_that_are_all_in_a_line_are_refused(tmp_path, between):
+    """As one word they would leave out nothing. Remarks and phrases do no harm."""
+    line = between.join(["the", "a", "of", "and", "or", "in", "to", "by"])
+    remark = "// of a friend: words that are to be left out of it\n"
+    (tmp_path / "stop").write_text(f"{remark}research and development in new york\n{line}\n")
+    with pytest.raises(DataError, match="stop, line 3: holds several words; give one a line"):
+        stop_words(str(tmp_path / "stop"))
+    with pytest.raises(UsageError, match="there is no file the, and no such language"):
+        stop_words(",".join(100 * ["the"]))  # longer than the name of a file can be
+
+
 def test_options_prune_ids_too(tmp_path):
     """Only when they are given: ids keep their vocabulary by default, unused words included."""
     written = [{0: 1, 1: 1}, {1: 1, 2: 1}, {1: 4}]
@@ -119,11 +131,13 @@ def test_stop_words_leave_words_with_content():
     assert stop_words("none") == frozenset()
 
 
-@pytest.mark.parametrize("n_docs", [1, 19, 20, 106, 10_000, 10**7])
-def test_default_pruning_is_mild(n_docs):
-    pruning = default_pruning(n_docs)
-    assert pruning.min_df <= min(5, max(0, n_docs // 10))
-    assert pruning.stopwords == "english"
+@pytest.mark.parametrize(
+    ("n_docs", "min_df"), [(20, 2), (149, 2), (150, 3), (249, 4), (250, 5), (10**7, 5)]
+)
+def test_default_pruning_is_mild(n_docs, min_df):
+    """Next to none of a handful of documents."""
+    assert default_pruning(n_docs) == Pruning(min_df, 0.5, 50_000, "english")
+    assert default_pruning(1) == default_pruning(19) == Pruning(0, 1.0, None, "english")
 
 
 def test_word_table_is_bounded_and_forgets_rare_words_only():

@@ -427,14 +427,13 @@ def test_blocks_stay_as_they_are_while_documents_join(small_corpus, monkeypatch,
 
 @pytest.mark.parametrize("start", ["plain", "anneal", "grow", "consensus"])
 def test_every_start_finds_the_topics(small_corpus, tmp_path, monkeypatch, start):
-    """Guessing has a perplexity near 120, the true topics one near 23; the subset begins with a
+    """Guessing has a perplexity near 120, the true topics one near 23; what grows begins with a
     tenth here."""
     monkeypatch.setattr("topicmc.models.lda.planning.starts.FIRST_TOKENS", 250)
     monkeypatch.setattr("topicmc.models.lda.planning.starts.FIRST_WORD_TOKENS", 1)
-    for seed in range(3):
-        config = replace(CONFIG, start=start, seed=seed, epochs=50, evaluate_every="10m")
-        _, outcome = train(config, small_corpus, tmp_path / f"{start}-{seed}")
-        assert outcome.score < 32 and outcome.score_averaged < 32
+    config = replace(CONFIG, start=start, epochs=50, evaluate_every="10m")
+    _, outcome = train(config, small_corpus, tmp_path / "run")
+    assert outcome.score < 32 and outcome.score_averaged < 32
 
 
 def test_options_that_make_no_sense():

@@ -240,9 +240,14 @@ def test_members_that_are_none_are_no_state(small_corpus, tmp_path, change):
         train(CONFIG, small_corpus, tmp_path / "run", resume=True)
 
 
-def test_members_that_an_earlier_version_saved_go_on(small_corpus, tmp_path):
+@pytest.fixture(scope="module")
+def whole(small_corpus, tmp_path_factory) -> TopicRun:
+    """A run that was not stopped."""
+    return train(CONFIG, small_corpus, tmp_path_factory.mktemp("whole") / "run")[0]
+
+
+def test_members_that_an_earlier_version_saved_go_on(small_corpus, tmp_path, whole):
     """Which were in one array."""
-    whole, _ = train(CONFIG, small_corpus, tmp_path / "whole")
     train(CONFIG, small_corpus, tmp_path / "run", StopAfter(9))
     paths = sorted((tmp_path / "run" / "checkpoint").glob("round-*/member-*.npy"))
     folder = paths[0].parent
@@ -293,16 +298,12 @@ def test_members_grow_on_a_large_corpus(small_corpus, growing):
     assert len(set.union(*begun)) > 0.6 * small_corpus.n_docs
 
 
-@pytest.mark.parametrize("rounds", [81, 82, 83, 84, 85, 86])
-def test_what_members_have_in_common_is_the_same_after_beta_was_learned(
-    small_corpus, tmp_path, rounds
-):
+def test_what_members_have_in_common_is_the_same_after_beta_was_learned(small_corpus, tmp_path):
     """While tokens are drawn given it, β is learned already in a start of fifty sweeps."""
     config = replace(CONFIG, start_sweeps=50, epochs=65.0, learn="both")
     whole, _ = train(config, small_corpus, tmp_path / "whole")
-    train(config, small_corpus, tmp_path / "run", StopAfter(rounds))
-    run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
-    assert kept_bits(run) == kept_bits(whole) != []
+    for run in parted(config, small_corpus, tmp_path, range(81, 87)):
+        assert kept_bits(run) == kept_bits(whole) != []
 
 
 def test_a_resumed_start_whose_members_grow_has_the_same_bits(small_corpus, tmp_path, growing):
@@ -341,9 +342,9 @@ def test_a_run_of_a_version_whose_members_did_not_grow_goes_on(
     assert run.metrics()[-1]["sweep"] >= 70
 
 
-def test_threads_change_nothing(small_corpus, tmp_path):
-    runs = [train(replace(CONFIG, threads=n), small_corpus, tmp_path / str(n))[0] for n in (1, 2)]
-    assert kept_bits(runs[0]) == kept_bits(runs[1])
+def test_threads_change_nothing(small_corpus, tmp_path, whole):
+    run, _ = train(replace(CONFIG, threads=2), small_corpus, tmp_path / "run")
+    assert kept_bits(run) == kept_bits(whole)
 
 
 def test_it_is_chosen_where_sweeps_are_cheap():

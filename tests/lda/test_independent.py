@@ -1,8 +1,7 @@
-"""Several chains of AD-LDA in one run: each on its own, the same bits, resumed, better together."""
+"""Several chains of AD-LDA in one run: each on its own, the same bits, resumed."""
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from test_adlda import CONFIG
 from trained import StopAfter, ended, kept_bits, resumed, train
@@ -55,16 +54,6 @@ def test_on_another_number_of_workers_every_chain_goes_on(small_corpus, tmp_path
     assert (training.config.workers, training.config.chains) == (2, 2)
     run = ended(training).run
     assert len(of_chain(run, 0)) == len(of_chain(run, 1)) > 1
-
-
-def test_together_they_predict_better(small_corpus, tmp_path):
-    """Probabilities averaged over chains in modes of their own, and over the samples of one."""
-    _, two = train(TWO, small_corpus, tmp_path / "two")
-    alone = [
-        train(replace(TWO, chains=1, seed=seed), small_corpus, tmp_path / str(seed))[1]
-        for seed in range(4)
-    ]
-    assert two.score_averaged < np.mean([one.score_averaged for one in alone])
 
 
 def test_what_chains_cost_is_reckoned_with():

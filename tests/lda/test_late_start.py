@@ -100,10 +100,8 @@ def ticks(monkeypatch):
     monkeypatch.setattr(loop, "Clock", Ticks)
 
 
-@pytest.mark.parametrize("start", STARTS)
-def test_a_start_that_is_late_leaves_time_for_samples(small_corpus, tmp_path, start):
-    config = replace(CONFIG, **STARTS[start])
-    run, outcome = train(config, small_corpus, tmp_path / "run")
+def check_sweeps(start, config, run, outcome):
+    """There is time for samples."""
     entries = run.sample_index()
     assert outcome.samples > 0 and not any(entry["burn_in"] for entry in entries)
     last = run.metrics()[-1]
@@ -113,6 +111,30 @@ def test_a_start_that_is_late_leaves_time_for_samples(small_corpus, tmp_path, st
     assert min(entry["position"] for entry in entries) > config.start_sweeps - left_out
     assert outcome.score_averaged < 80  # uniform guessing has some 120
     assert reached(run).of_start >= 1
+
+
+def check_updates(start, config, run, outcome):
+    """Those of the start are left out."""
+    sweeps, end = ENDS[start]
+    first = sweeps + end // config.trajectory + 1
+    rounds = [(row["position"], row["burn_in"]) for row in run.trace()]
+    assert [burns for _, burns in rounds] == [position < first for position, _ in rounds]
+    kept = run.sample_index()
+    assert kept and min(entry["position"] for entry in kept) in (first, first + 1)
+    has_mean = config.sampler == "scir"  # of updates past the start
+    assert any("mean" in entry for entry in kept) == has_mean
+    assert outcome.score_averaged < 100  # uniform guessing has some 120
+
+
+@pytest.mark.parametrize("start", STARTED)
+def test_a_start_that_is_late_is_cut_short(small_corpus, tmp_path, start):
+    """Also in a run that was stopped then, which goes on to the same bits."""
+    config, late = replace(CONFIG, **STARTED[start]), first_late(start)
+    whole, outcome = train(config, small_corpus, tmp_path / "whole")
+    check = check_updates if start in UPDATES else check_sweeps
+    check(start, config, whole, outcome)
+    for run in parted(config, small_corpus, tmp_path, range(late - 1, late + 3)):
+        assert kept_bits(run) == kept_bits(whole) != []
 
 
 @pytest.mark.parametrize("start", ["grow", "grow, four workers", "grow, two chains", "asynclda"])
@@ -211,29 +233,6 @@ def test_averaging_that_was_asked_for_later_outlives_another_stop(small_corpus, 
             training.train(Interrupt() if stop is None else StopAfter(stop))
             told = {}
     assert kept_bits(training.run) == kept_bits(TopicRun.open(tmp_path / "whole")) != []
-
-
-@pytest.mark.parametrize("start", UPDATES)
-def test_updates_of_a_late_start_are_left_out(small_corpus, tmp_path, start):
-    config = replace(CONFIG, **UPDATES[start])
-    run, outcome = train(config, small_corpus, tmp_path / "run")
-    sweeps, end = ENDS[start]
-    first = sweeps + end // config.trajectory + 1
-    rounds = [(row["position"], row["burn_in"]) for row in run.trace()]
-    assert [burns for _, burns in rounds] == [position < first for position, _ in rounds]
-    kept = run.sample_index()
-    assert kept and min(entry["position"] for entry in kept) in (first, first + 1)
-    has_mean = config.sampler == "scir"  # of updates past the start
-    assert any("mean" in entry for entry in kept) == has_mean
-    assert outcome.score_averaged < 100  # uniform guessing has some 120
-
-
-@pytest.mark.parametrize("start", STARTED)
-def test_a_run_that_was_stopped_then_goes_on_to_the_same_bits(small_corpus, tmp_path, start):
-    config, late = replace(CONFIG, **STARTED[start]), first_late(start)
-    whole, _ = train(config, small_corpus, tmp_path / "whole")
-    for run in parted(config, small_corpus, tmp_path, range(late - 1, late + 3)):
-        assert kept_bits(run) == kept_bits(whole) != []
 
 
 def test_when_it_is_late():

@@ -109,7 +109,7 @@ def read_arrays(path: Path, expected: str) -> dict[str, np.ndarray]:
     """The arrays of a ``.npz`` file; DataError when it is missing or fails its checksum."""
     _check(path, expected)
     try:
-        with ZipFile(path) as archive:
+        with _HEADERS, ZipFile(path) as archive:
             members = archive.infolist()
             packed = any(member.compress_type != ZIP_STORED for member in members)
             if packed or sum(member.file_size for member in members) > path.stat().st_size:
@@ -117,7 +117,7 @@ def read_arrays(path: Path, expected: str) -> dict[str, np.ndarray]:
             for member in members:
                 with archive.open(member) as stream:
                     _check_header(stream, member.file_size)
-        with np.load(path, allow_pickle=False) as stored:
+        with _HEADERS, np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except (OSError, ValueError, EOFError, BadZipFile, RuntimeError) as error:
         raise DataError(f"{path}: not a readable .npz file ({error})") from None

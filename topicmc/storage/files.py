@@ -65,6 +65,8 @@ def read_text(path: Path, option: str) -> str:
     people write."""
     where = f"{option} {path}"
     if not path.is_file():  # pipes and devices may never end
+        if path.exists() and not path.is_dir():
+            raise DataError(f"{where}: is a pipe or a device; save what it gives as a file")
         what = "is a folder" if path.is_dir() else "no such file"
         raise DataError(f"{where}: {what}; check the path")
     try:
@@ -90,7 +92,8 @@ def check_new_file(path: Path, endings: Collection[str], force: bool = False) ->
     with user_errors_for(path):
         folder = next(folder for folder in path.parents if folder.exists())
         temporary = folder / f".{path.name}.{os.getpid()}.tmp"
-        temporary.touch()
+        temporary.unlink(missing_ok=True)
+        temporary.touch(exist_ok=False)  # follows no link
         temporary.unlink()
 
 
@@ -123,6 +126,13 @@ def check_no_source(path: Path, sources: Iterable[Path]) -> None:
         is_folder = held is not None and stat.S_ISDIR(held.st_mode)
         if is_folder and read in place.parents and not hidden:
             raise UsageError(f"{path}: lies in {source}, whose files are read; write elsewhere")
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file is there, and may be looked at; where not, or a name is too long,
+    `Path.is_file` raises."""
+    held = _status(path)
+    return held is not None and stat.S_ISREG(held.st_mode)
 
 
 def _status(path: Path) -> os.stat_result | None:
@@ -255,7 +265,8 @@ def read_back(path: Path, expected: str) -> None:
             os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     if checksum(path) != expected:
         raise DataError(
-            f"{path}: other bytes are read back than were written; the disk fails, so give another"
+            f"{path}: what was read back is not what was written; the disk is failing, so write to"
+            " another"
         )
 
 

@@ -38,6 +38,9 @@ HEARTBEAT = 20.0
 """Seconds between signs of life."""
 STALE = 300.0
 """Seconds without a sign of life after which a holder elsewhere counts as dead."""
+_OWN = re.compile(
+    r"lease\.json(\.([0-9a-f]{16}|[0-9a-f]+-[0-9a-f]+))?|\.lease\.json(\.[0-9a-f-]+)+\.tmp"
+)
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _UNREADABLE = 10.0  # seconds after which a lease that its writer never filled counts as left behind
 _PAUSE = 5.0  # seconds between looks at a holder that is waited for
@@ -118,6 +121,11 @@ class Holder:
         return f"process {self.process} on {self.host} has been writing here since {self.since}"
 
 
+def is_of_lease(name: str) -> bool:
+    """Whether that is the name of a lease, of a claim of one that is no more, or of a draft."""
+    return _OWN.fullmatch(name) is not None
+
+
 class Lease:
     """The right to write into a folder, held by this process."""
 
@@ -133,8 +141,9 @@ class Lease:
             with user_errors_for(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 _take(self.path, self._holder)
-                for left in folder.glob(f"*{NAME}.*"):  # claims of leases that are no more; drafts
-                    left.unlink(missing_ok=True)
+                for left in folder.iterdir():  # claims of leases that are no more; drafts
+                    if left != self.path and is_of_lease(left.name):
+                        left.unlink(missing_ok=True)
         except BaseException:  # an exit by a signal, too
             self.release()
             raise
@@ -165,6 +174,15 @@ class Lease:
             with suppress(OSError):
                 if _read(self.path) == self._holder:
                     os.utime(self.path)
+
+
+def holder_of(folder: Path) -> str | None:
+    """Who is writing into a folder; None where nobody is, or this process cannot see that."""
+    with suppress(OSError):  # in a folder that it may not write to, where ages are looked up
+        holder = _read(folder / NAME)
+        if holder is not None and holder.process and not holder.is_dead(folder / NAME):
+            return f"process {holder.process} on {holder.host}"
+    return None
 
 
 @contextmanager

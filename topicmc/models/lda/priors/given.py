@@ -12,13 +12,12 @@ Entries that a sparse matrix does not store, and words that a table does not nam
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -39,9 +38,8 @@ from topicmc.samplers.row_prior import Additions
 from topicmc.settings.values import AUTO
 from topicmc.storage.arrays import load_array
 from topicmc.storage.fields import quoted
-from topicmc.storage.files import read_text
-
-_UNREADABLE = (*DAMAGE, csv.Error)
+from topicmc.storage.files import is_file, read_text
+from topicmc.storage.handwritten import parse_csv, parse_number, rows_below
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,10 @@ def given_prior(
             " row for each topic and a column for each word"
         )
     if config.topics not in (AUTO, n_topics):
-        raise UsageError(f"{where}: is of {n_topics} topics, and --topics is {config.topics}")
+        raise UsageError(
+            f"{where}: is of {n_topics} topics, and --topics is {config.topics}; give as many, or"
+            " leave it out"
+        )
     if n_topics < 2:
         raise DataError(f"{where}: is of {n_topics} topic, and a topic model needs at least 2")
     if isinstance(listed, np.ndarray) and config.beta != AUTO:
@@ -194,13 +195,17 @@ def _read(path: Path, vocabulary: Sequence[str]) -> Any:
         if found.ndim != 2 or not found.size:
             raise ValueError(f"it holds an array {found.shape}, not one of topics and words")
         return found
-    except _UNREADABLE as error:
+    except DAMAGE as error:
         raise DataError(f"{where}: cannot be read as {suffix[1:].upper()} ({error})") from None
 
 
 def _of_npz(path: Path) -> Any:
     from scipy import sparse
 
+    with ZipFile(path) as archive:
+        size, free = sum(member.file_size for member in archive.infolist()), available_memory()
+    if free is not None and size > free:
+        raise ValueError(f"it unfolds to {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free")
     with np.load(path, allow_pickle=False) as stored:
         if "format" in stored.files:
             return sparse.load_npz(path)
@@ -212,23 +217,19 @@ def _of_npz(path: Path) -> Any:
 def _of_csv(text: str, vocabulary: Sequence[str]) -> Any:
     from scipy import sparse
 
-    rows = list(csv.reader(io.StringIO(text), strict=True))
-    head = [name.strip().lower() for name in rows[0]] if rows else []
-    if not {"topic", "word", "prior"} <= set(head):
-        return np.array([[float(cell) for cell in row] for row in rows if row])
-    at = [head.index(name) for name in ("topic", "word", "prior")]
+    rows, names = parse_csv(text), ("topic", "word", "prior")
+    if not rows or not {*names} <= {name.lower() for name in rows[0]}:
+        return np.array([[parse_number(cell) for cell in row] for row in rows if row])
     places = {word: w for w, word in enumerate(vocabulary)}
     cells: dict[tuple[int, int], float] = {}
-    for number, row in enumerate(rows[1:], start=2):
-        if not row:
-            continue
-        topic, word, prior = (row[i] if i < len(row) else "" for i in at)
-        place = places.get(word.strip())
+    for number, row in rows_below(rows, *names):
+        topic, word, prior = (row.get(name, "") for name in names)
+        place = places.get(word)
         if place is None:
             raise ValueError(f"row {number}: {quoted(word)} is not in the vocabulary; leave it out")
-        if not topic.strip().isdecimal() or len(topic) > 9 or (int(topic), place) in cells:
+        if not topic.isdecimal() or len(topic) > 9 or (int(topic), place) in cells:
             raise ValueError(f"row {number}: {quoted(topic)} is no topic, or has that word already")
-        cells[int(topic), place] = float(prior)
+        cells[int(topic), place] = parse_number(prior)
     if not cells:
         raise ValueError("it lists no priors")
     topics, words = zip(*cells, strict=True)
@@ -239,22 +240,21 @@ def _of_csv(text: str, vocabulary: Sequence[str]) -> Any:
 def read_alpha(text: str) -> float | list[float]:
     """α from a number, numbers with commas between, or a file of them: ``.npy``, ``.json``, or
     text with a number a line. UsageError for anything else, DataError for a file of none."""
-    parts = text.split(",")
     try:
-        numbers = [float(part) for part in parts]
+        numbers = [parse_number(part) for part in text.split(",")]
         return numbers[0] if len(numbers) == 1 else numbers
     except ValueError:
         path = Path(text)
     where = f"--alpha {path}"
-    if not path.exists():
+    if not is_file(path):
         raise UsageError(f"{where}: is no number, no numbers with commas between them, and no file")
     try:
-        if path.suffix.lower() == ".npy" and path.is_file():
+        if path.suffix.lower() == ".npy":
             found = load_array(path, mmap=False)
         elif path.suffix.lower() == ".json":
             found = np.array(json.loads(read_text(path, "--alpha")))
         else:
-            found = np.array([float(x) for x in read_text(path, "--alpha").split()])
+            found = np.array([parse_number(x) for x in read_text(path, "--alpha").split()])
         if found.ndim != 1 or not len(found) or found.dtype.kind not in "iuf":
             raise ValueError("it holds no list of numbers")
     except (OSError, ValueError, TypeError, RecursionError, EOFError, MemoryError) as error:

@@ -112,7 +112,9 @@ def _fitting(word: str, places: Mapping[str, int]) -> list[int]:
     """The numbers of the words that are meant."""
     for spelling in _spellings(word):
         if "*" in spelling:
-            pattern = re.compile(".*".join(map(re.escape, spelling.split("*"))), re.DOTALL)
+            first, *inner, last = map(re.escape, spelling.split("*"))
+            parts = "".join(f"(?>.*?{part})" for part in inner)  # (?>: what is found stays
+            pattern = re.compile(f"{first}{parts}.*{last}", re.DOTALL)
             here = [w for known, w in places.items() if pattern.fullmatch(known)]
         else:
             here = [places[spelling]] if spelling in places else []
