@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fitting_cases import QUICK, TEXTS, TOKENS, WORDS
+from fitting_cases import COUNTS, QUICK, TEXTS, TOKENS, WORDS
 from sklearn.exceptions import ConvergenceWarning
 
 from topicmc import LDA
@@ -89,9 +89,30 @@ def test_a_set_of_words_is_sorted():
         LDA(**QUICK, vocabulary="tea").fit(TOKENS)
 
 
-def test_a_batch_without_known_words_leaves_the_topics():
-    model = LDA(**QUICK).fit(TOKENS)
-    before = model.components_.copy()
-    assert (model.partial_fit([["unheard"]]).components_ == before).all()
+def test_a_batch_without_known_words_leaves_the_topics(own, fitted):
+    assert (own.partial_fit([["unheard"]]).components_ == fitted.components_).all()
     with pytest.raises(ValueError, match="no words to train on"):
         LDA(**QUICK, vocabulary=WORDS).partial_fit([["unheard"]])
+
+
+def test_documents_are_mixed_a_block_at_a_time(fitted, monkeypatch):
+    """As at once, with deviations of their own."""
+    whole = fitted.transform(TOKENS, return_std=True)
+    monkeypatch.setattr("topicmc.models.lda.mixes._BLOCK_DOCUMENTS", 16)
+    np.testing.assert_array_equal(fitted.transform(TOKENS, return_std=True), whole)
+
+
+def test_a_document_of_more_tokens_than_are_counted_is_refused(fitted):
+    """By `fit`, and by what draws the topics of tokens afterwards; means need no tokens."""
+    long = COUNTS.astype(np.int64)
+    long[3, WORDS.index("rain")] = 2**24
+    calls = (
+        LDA(**QUICK).fit,
+        LDA(**QUICK).partial_fit,
+        fitted.score,
+        lambda X: fitted.transform(X, return_std=True),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match="a document of 16,777,217 tokens, and 16,777,216"):
+            call(long)
+    assert fitted.transform(long).shape == (40, 2)

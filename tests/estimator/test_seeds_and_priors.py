@@ -76,6 +76,7 @@ def test_a_seeded_stream_holds_no_prior_of_all_words():
     with pytest.warns(ConvergenceWarning):
         model.partial_fit([words[:20]] * 30)
     assert model.topic_word_prior_.shape == (n_topics, len(words))
+    assert model.topic_word_prior_ is model.topic_word_prior_  # and not made at each reading
     assert len(pickle.dumps(model)) < 3 * 4 * n_topics * len(words)
 
 

@@ -80,15 +80,14 @@ def test_a_stream_that_is_read_goes_on_as_if_it_had_not_been_saved(tmp_path):
     assert parted.n_iter_ == whole.n_iter_
 
 
-def test_a_stream_that_came_after_fit_is_read_as_it_was(tmp_path):
-    model = LDA(**QUICK).fit(TOKENS)
-    stream(model, 2)
-    model.save(tmp_path / "run")
+def test_a_stream_that_came_after_fit_is_read_as_it_was(own, tmp_path):
+    stream(own, 2)
+    own.save(tmp_path / "run")
     read = LDA.from_run(tmp_path / "run")
-    assert stream(model, 3) == stream(read, 3) == []
-    np.testing.assert_array_equal(model._stream.chain.theta, read._stream.chain.theta)
-    assert model._stream.positions == read._stream.positions
-    assert model.n_iter_ == read.n_iter_
+    assert stream(own, 3) == stream(read, 3) == []
+    np.testing.assert_array_equal(own._stream.chain.theta, read._stream.chain.theta)
+    assert own._stream.positions == read._stream.positions
+    assert own.n_iter_ == read.n_iter_
 
 
 def test_a_fit_that_is_read_goes_on_as_if_it_had_not_been_saved(tmp_path):
@@ -123,15 +122,14 @@ def test_draws_of_a_chain_that_is_read_are_the_same(tmp_path):
     assert first._record.key_of_draw(0) != second._record.key_of_draw(0)
 
 
-def test_documents_without_known_words_are_remembered_as_seen(tmp_path):
-    model = LDA(**QUICK).fit(TOKENS)
-    passes = model._visits.passes
-    model.partial_fit([["unheard"]] * 30).save(tmp_path / "run")
+def test_documents_without_known_words_are_remembered_as_seen(own, tmp_path):
+    passes = own._visits.passes
+    own.partial_fit([["unheard"]] * 30).save(tmp_path / "run")
     read = LDA.from_run(tmp_path / "run")
-    assert model._visits == read._visits == Visits(40, passes, 30)
-    assert stream(model, 2) == stream(read, 2) == []
-    np.testing.assert_array_equal(model._stream.chain.theta, read._stream.chain.theta)
-    assert model.n_iter_ == read.n_iter_
+    assert own._visits == read._visits == Visits(40, passes, 30)
+    assert stream(own, 2) == stream(read, 2) == []
+    np.testing.assert_array_equal(own._stream.chain.theta, read._stream.chain.theta)
+    assert own.n_iter_ == read.n_iter_
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -162,6 +160,7 @@ def test_what_a_stream_stands_at_is_checked(tmp_path):
     visits = run.facts()["visits"]
     for name, wrong in (
         ("chain", -1), ("visits", {**visits, "fitted": "7"}), ("parameters", {"batch_size": "7"}),
+        ("parameters", {"sampler": 7}),
     ):  # fmt: skip
         right = run.facts()[name]
         run.update_facts(**{name: wrong})
@@ -193,6 +192,17 @@ def test_samples_are_read_into_one_array(tmp_path):
         tracemalloc.stop()
     assert record.samples.shape == (16, 20, 4_000)
     assert held < 1.5 * record.samples.nbytes
+
+
+def test_a_run_whose_samples_do_not_fit_in_memory_is_refused(tmp_path, monkeypatch):
+    """72 bytes each, and as much as two more."""
+    run = make_run(tmp_path / "run", {0: [np.ones((9, 2))] * 3}, sampler="adlda")
+    run.update_facts(passes=1.0)
+    monkeypatch.setattr("topicmc.estimator.room.available_memory", lambda: 359)
+    with pytest.raises(UsageError, match=r"3 samples of 2 topics over 9 words need .* one at"):
+        LDA.from_run(run.path)
+    monkeypatch.setattr("topicmc.estimator.room.available_memory", lambda: 360)
+    assert len(LDA.from_run(run.path).samples_) == 3
 
 
 def test_samples_that_further_documents_replace_are_not_drawn(tmp_path):
@@ -261,7 +271,7 @@ def test_a_run_of_train_is_read_chain_by_chain(small_corpus, tmp_path):
     np.testing.assert_array_equal(
         chain_trace(TopicRun(tmp_path / "second"), LOG_LIKELIHOOD, 0), past
     )
-    with pytest.raises(UsageError, match="samples of 0, 1 only"):
+    with pytest.raises(UsageError, match=r"^chain 2: .* samples of 0, 1 only"):
         LDA.from_run(tmp_path / "run", chain=2)
     for chain in (None, "0", 0.5, True):
         with pytest.raises(ValueError, match="is not a whole number"):
@@ -405,6 +415,20 @@ def test_priors_of_a_stream_come_back(tmp_path):
     entry = run.sample_index()[-1]
     share = share_of(run, {**entry, "share": None}, run.read_sample(entry))
     np.testing.assert_allclose(share, np.maximum(sizes, 0) / np.maximum(sizes, 0).sum(), rtol=1e-2)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("fits", [False, True])
+def test_what_was_left_open_is_open_in_a_stream_that_is_read(fits, tmp_path):
+    model = LDA(**QUICK, total_samples=40, vocabulary=WORDS)
+    if fits:
+        model.fit(TOKENS)
+    model.partial_fit(TOKENS).save(tmp_path / "run")
+    read, names = LDA.from_run(tmp_path / "run"), ("doc_topic_prior", "topic_word_prior", "sampler")
+    for one in (model, read):
+        assert [one.get_params()[name] for name in names] == [None, None, "auto"]
+    read.partial_fit(TOKENS).save(tmp_path / "run", force=True)
+    assert LDA.from_run(tmp_path / "run").get_params() == read.get_params()
 
 
 def test_a_saved_model_is_not_advised_to_be_resumed(tmp_path, capsys):

@@ -5,12 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
-from fitting_cases import QUICK, TEXTS, TOKENS, WORDS, stream
+from fitting_cases import TEXTS, TOKENS, WORDS, stream
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from topicmc import LDA
 from topicmc.corpora import prepare
-from topicmc.estimator.incremental import LEAST_START, MOST_START
+from topicmc.estimator.incremental import LEAST_START, MOST_START, Stream
 from topicmc.models.lda.run import TopicRun
 from topicmc.samplers.scir import Scir
 
@@ -28,8 +28,8 @@ def test_a_start_follows_the_documents_and_warns_until_it_is_over(total, start):
     assert min(model._stream.positions) > start
 
 
-def test_after_fit_every_call_counts(fitted):
-    model = LDA(**QUICK, total_samples=40).fit(TOKENS)
+def test_after_fit_every_call_counts(fitted, own):
+    model = own.set_params(total_samples=40)
     before, passes, n = model.components_, model.n_iter_, len(model.samples_)
     assert stream(model, 1) == []
     assert (model.components_ != before).any()
@@ -117,6 +117,33 @@ def test_topics_of_sgrld_keep_their_weight_in_further_documents():
     tokens = sum(map(len, TOKENS)) * 20
     assert model._record.sums[0].sum() == pytest.approx(tokens, rel=0.1)
     assert np.abs(model.samples_[-1] - before).max() < 0.2
+
+
+def test_topics_of_a_stream_weigh_as_those_of_all_documents():
+    """And not as those of one minibatch, with intervals that are too wide. Of 1,200 tokens a fifth
+    is seven standard deviations."""
+    model = LDA(2, total_samples=400, vocabulary=WORDS, random_state=1, n_jobs=1)
+    stream(model, LEAST_START + 10)
+    expected = 10 * sum(map(len, TOKENS))
+    assert model._record.corpus["tokens"] == pytest.approx(expected, rel=0.2)
+
+
+def test_documents_of_fit_are_among_those_that_a_minibatch_stands_for(own, monkeypatch):
+    """Unless `total_samples` says how many there are; and a stream that begins has the prior of so
+    many tokens."""
+    scales, update = [], Stream.update
+
+    def seen(self, documents, scale, threads):
+        scales.append(scale)
+        update(self, documents, scale, threads)
+
+    monkeypatch.setattr(Stream, "update", seen)
+    stream(own, 2)
+    assert scales == [3, 4]  # of 20 documents, after 40
+    new = LDA(2, total_samples=40, vocabulary=WORDS, random_state=1, n_jobs=1)
+    stream(new, 1)
+    assert scales[2:] == [2]
+    assert new.topic_word_prior_ == pytest.approx(len(WORDS) / sum(map(len, TOKENS)))
 
 
 @pytest.mark.parametrize("total", [40.0, np.int64(40)])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from made_run import ALPHA, N_DRAWS, make_run
 
+from topicmc.errors import UsageError
 from topicmc.export import export
 from topicmc.export.arviz import inference_data
 from topicmc.models.lda.run import TopicRun
@@ -71,6 +72,15 @@ def test_several_runs_and_all_words(made, small_corpus, tmp_path):
     expected = np.concatenate([made.share, other.share])[:, 1:]
     np.testing.assert_allclose(posterior["share"], expected, atol=1e-12)
     np.testing.assert_allclose(posterior["phi"].sum("rank"), 1, atol=1e-6)
+
+
+def test_words_that_do_not_fit_in_memory_are_refused(made, monkeypatch):
+    """Of 5 topics, in 12 draws, three times 8 bytes each."""
+    monkeypatch.setattr("topicmc.export.arviz.available_memory", lambda: 12 * 5 * 10 * 24)
+    runs = made.source().runs
+    assert inference_data(runs, 10)["posterior"]["phi"].shape[-1] == 10
+    with pytest.raises(UsageError, match="--words 11: 12 draws of so many words of 5 topics need"):
+        inference_data(runs, 11)
 
 
 def test_a_run_without_held_out_documents(small_corpus, tmp_path):

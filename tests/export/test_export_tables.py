@@ -64,6 +64,15 @@ def test_rows_of_the_likeliest_words(table, topics, options, n):
     assert rows["rank"].tolist() == list(range(1, n + 1)) * 5
 
 
+def test_row_groups_hold_several_topics(made, tmp_path, monkeypatch):
+    """Of 20 rows each: readers are slow where groups are many."""
+    for rows, groups in ((1 << 18, [100]), (50, [60, 40])):
+        monkeypatch.setattr("topicmc.export.parquet._ROW_GROUP", rows)
+        export(made.source(), "parquet", tmp_path / "topics.parquet", force=True)
+        told = parquet.read_metadata(tmp_path / "topics.parquet")
+        assert [told.row_group(i).num_rows for i in range(told.num_row_groups)] == groups
+
+
 @pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
 def test_words_of_one_topic_are_ranked_at_a_time(made, tmp_path, monkeypatch, format):
     """Those of all would take as much memory as φ does, and more."""

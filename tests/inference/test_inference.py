@@ -2,10 +2,11 @@
 must not matter."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
-from fake_runs import make_run
+from fake_runs import gamma_samples, make_run, topic_shapes
 from scipy.special import gammaln
 from synthetic import documents_of
 
@@ -178,6 +179,24 @@ def test_a_mix_depends_on_its_document_alone(monkeypatch):
     assert (mix_of(phi, documents, alpha) == whole).all()
 
 
+def test_few_documents_make_no_table_of_all_words():
+    """But get the same bits; and of many of them it is made once."""
+    phi, alpha = random_topics(9, 20_000)
+    documents = random_documents(200, 20_000)  # of some 6,000 entries; 2,500 are looked up
+    whole = Mixer(phi, alpha, ONE).mixes(documents)
+    Mixer(phi, alpha, ONE).mixes(documents.part(0, 5))  # which may compile
+    tracemalloc.start()
+    try:
+        mixer = Mixer(phi, alpha, ONE)
+        first = mixer.mixes(documents.part(0, 5))
+        assert tracemalloc.get_traced_memory()[1] < phi.size
+    finally:
+        tracemalloc.stop()
+    parts = [mixer.mixes(documents.part(start, start + 5)) for start in range(5, 200, 5)]
+    assert (np.concatenate([first, *parts]) == whole).all()
+    assert mixer._table is not None
+
+
 def test_a_word_beyond_the_topics_is_an_error():
     phi, alpha = random_topics(3, 10)
     with pytest.raises(IndexError, match="word id 10 is not below 10"):
@@ -267,9 +286,19 @@ def test_the_estimator_draws_topics_too():
 
 
 def test_large_draws_lie_in_files(tmp_path, monkeypatch):
-    """And are the same there."""
+    """And are the same there, for the estimator too."""
     run = make_run(tmp_path / "run", {0: [np.ones((40, 3))] * 3}, sampler="adlda")
+    run.update_facts(passes=1.0)
+    model, documents = LDA.from_run(run.path), [["word001", "word002"]]
     before = inference.drawn_samples(run, 0, Threads())
+    sure = model.transform(documents, return_std=True)[1]
+    made = []
+
+    def scratch_array(n, *rest):
+        made.append(n)
+        return scratch.scratch_array(n, *rest)
+
+    monkeypatch.setattr(inference, "scratch_array", scratch_array)
     monkeypatch.setattr(inference, "IN_MEMORY", 0)
     monkeypatch.setattr(scratch, "IN_MEMORY", 0)
     after = inference.drawn_samples(run, 0, Threads())
@@ -277,6 +306,8 @@ def test_large_draws_lie_in_files(tmp_path, monkeypatch):
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one.theta, other.theta)
         np.testing.assert_array_equal(one.sums, other.sums)
+    np.testing.assert_array_equal(model.transform(documents, return_std=True)[1], sure)
+    assert made == [120] * 6
 
 
 def test_deviations_are_keyed_by_the_number_of_the_document():
@@ -288,6 +319,21 @@ def test_deviations_are_keyed_by_the_number_of_the_document():
     part = deviations(documents.part(25, 40), samples, seed=1, first=25, threads=ONE)
     assert (part == whole[25:]).all()
     assert (deviations(documents, samples, seed=2, first=0, threads=ONE) != whole).any()
+
+
+def test_later_blocks_have_the_deviations_of_their_own_documents(tmp_path, monkeypatch):
+    """And not the random numbers of the first."""
+    samples = gamma_samples(topic_shapes(30, 5), 3, np.random.default_rng(6))
+    run, documents = make_run(tmp_path / "run", {0: samples}), random_documents(40, 30)
+
+    def found() -> np.ndarray:
+        reading = Reading(iter([Known(documents, np.zeros(40, np.int64))]))
+        rows = infer_under(run, reading, Totals(), sd=True, threads=ONE)
+        return np.concatenate([of_block.sd for of_block in rows])
+
+    whole = found()
+    monkeypatch.setattr(lda_mixes, "_BLOCK_DOCUMENTS", 16)
+    assert (found() == whole).all()
 
 
 def test_an_empty_document_has_the_deviation_of_the_prior():

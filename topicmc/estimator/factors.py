@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from topicmc.engine.listeners import Terms, listener
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.estimator.parameters import in_own_words, plain, seed_of
+from topicmc.estimator.room import check_room
 from topicmc.estimator.warning import warn
 from topicmc.host.interrupts import Interrupt, on_ctrl_c, unwound
 from topicmc.models.factors.data import RatingData
@@ -69,9 +70,10 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
     time_budget : float, default=None
         Seconds of training after which `fit` stops.
     batch_size : int, default=None
-        Ratings in a minibatch. None: a sixteenth of them, 50,000 at most.
+        Ratings in a minibatch, of "sgld" and "sgd". None: a sixteenth of them, 50,000 at most.
     step_size : float, default=4.0
-        How far a row steps in a pass, in units of about half the way to its mode.
+        How far a row of "sgld" and "sgd" steps in a pass, in units of about half the way to its
+        mode.
     noise_precision : float, default=2.0
         τ, the precision of a rating given user and item, in units of 1 / variance of the ratings.
     learn_noise : bool, default=False
@@ -80,11 +82,12 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         Chains that know nothing of each other; predictions are averaged over all.
     n_samples : int, default=64
         Posterior samples of a chain that are kept at most, in memory; `fit` refuses more than fit
-        there.
+        there. "sgd" has none: leave it as it is.
     scale : (float, float), default=None
         Least and greatest rating; predictions are clipped to it. None: as in y.
     n_jobs : int, default=-1
-        Threads; -1 for all cores. The result does not depend on it.
+        Threads; -1 for all cores. The result does not depend on it, unless `time_budget` ends the
+        training.
     verbose : int, default=0
         Whether to show progress on stderr.
     random_state : int, RandomState instance or None, default=None
@@ -187,6 +190,8 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
 
         The deviation is that of a rating to come: what the posterior does not know of user and
         item, and the noise of ratings. New users and items are drawn from the prior.
+
+        Raises ValueError for X that is not (n, 2), and for ids that are missing or cannot be.
         """
         check_is_fitted(self, "samples_")
         sides = map(_encoded, _columns(X))
@@ -200,10 +205,12 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         as `scale` that of the run if it was given there. A new `fit` of it has the defaults of
         settings that are no parameters here.
 
-        Raises DataError when there is no run, it has no samples yet, or a file is damaged. Warns
-        (ConvergenceWarning) if the run is still in its start.
+        Raises DataError when there is no run, it has no samples yet, or a file is damaged, and
+        UsageError when memory is too small. Warns (ConvergenceWarning) if the run is still in its
+        start.
         """
         run = FactorRun.open(Path(path))
+        _check_memory(run)
         config, scale, data = run.config(), run.scale(), run.data()
         model = cls(
             config.factors,
@@ -268,6 +275,16 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         if values.min() < low or values.max() > high:
             raise ValueError(f"y holds ratings outside the scale from {low:g} to {high:g}")
         return low, high
+
+
+def _check_memory(run: FactorRun) -> None:
+    """UsageError where memory is too small for all samples of a run."""
+    number, about, width = len(run.states_to_read()), run.facts()["ratings"], run.config().factors
+    check_room(
+        4.0 * number * (about["users"] + about["items"]) * (width + 1),
+        f"{run.path}: {number} samples of {about['users']:,} users and {about['items']:,} items",
+        "topicmc factors predict holds one at a time",
+    )
 
 
 def _passes_of(config: Resolved, data: RatingData) -> float | None:

@@ -40,7 +40,7 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @property
     def topic_word_prior_(self) -> float | np.ndarray:
         check_is_fitted(self, "_record")
-        return self._record.prior.matrix(*self._record.phis[0].shape)
+        return self._record.topic_word_prior
 
     def transform(self, X, return_std=False):
         """The topic mixes of documents: float64 (n_documents, n_components), rows sum to one. Of a
@@ -49,11 +49,15 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         They are posterior means under `components_`, by CVB0; a document without a known word has
         the mean of the prior. With ``return_std`` also their posterior standard deviations, an
         array alike, from Gibbs draws under draws of φ at `samples_`; that takes some twenty times
-        as long.
+        as long. The random numbers of a document go by its place in X, so that in another order
+        deviations differ a little; mixes do not.
 
-        Raises ValueError for ``return_std`` while there is no posterior sample.
+        Raises ValueError for data that cannot be used, and for ``return_std`` while there is no
+        posterior sample; TypeError for X that cannot be read, such as texts; DataError for a
+        prepared corpus that is missing or damaged.
         """
         from topicmc.inference.deviations import MOST, Sample, deviations
+        from topicmc.inference.mixes import put_aside
         from topicmc.models.lda.mixes import Mixer, parts
         from topicmc.posterior.thinning import evenly
 
@@ -67,7 +71,7 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         mixer = Mixer(self.components_, self.doc_topic_prior_, threads)
         n_topics, alphas = len(self.components_), self._record.alphas
         samples = [
-            Sample(np.ascontiguousarray(self._draw(i).T), np.ones(n_topics), alphas[i])
+            Sample(put_aside(np.ascontiguousarray(self._draw(i).T)), np.ones(n_topics), alphas[i])
             for i in (evenly(len(self.samples_), MOST) if return_std else ())
         ]
         mixes, sure = [np.empty((0, n_topics))], []
@@ -91,6 +95,8 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         `topicmc evaluate` of a corpus with the vocabulary of the model sets the same tokens apart,
         and averages their probability over draws of the mix and over the samples. Of a prepared
         corpus the held-out documents are scored, if it has any.
+
+        Raises as `transform` does, and ValueError where no document has two known words.
         """
         from topicmc.models.heldout import split_documents
         from topicmc.models.lda.completion import plug_in_probabilities
@@ -110,7 +116,7 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return float(np.mean(scored))
 
     def perplexity(self, X):
-        """exp(−score): lower is better."""
+        """exp(−score): lower is better. Raises as `score` does."""
         return math.exp(-self.score(X))
 
     def _threads(self) -> Threads:

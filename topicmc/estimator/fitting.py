@@ -16,13 +16,12 @@ from topicmc.corpora.index import write_index
 from topicmc.corpora.making.emission import write_parts
 from topicmc.corpora.shards import count_dtype, id_dtype
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.errors import UsageError
 from topicmc.estimator.priors import NO_FILE
+from topicmc.estimator.room import check_room, of_samples
 from topicmc.estimator.saved import read
 from topicmc.estimator.stored import Record, Visits
 from topicmc.estimator.watching import Watcher
 from topicmc.host.interrupts import on_ctrl_c, unwound
-from topicmc.host.machine import available_memory
 from topicmc.models.lda import jobs
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.model import training_of
@@ -68,14 +67,11 @@ def train(
 def _check_memory(config: Resolved, size: Extent) -> None:
     """UsageError where the samples, of which a run holds one at a time, do not fit all together."""
     kept = _most_kept(config, size)
-    held = kept + 2  # with one as it is read, or their mean in float64
-    needed, free = 4.0 * held * config.topics * size.n_words, available_memory()
-    if free is not None and needed > free:
-        raise UsageError(
-            f"{kept} samples of --topics {config.topics} over {size.n_words:,} words need about"
-            f" {needed / 1e9:.1f} GB of memory when training has ended, and {free / 1e9:.1f} GB are"
-            " free; keep fewer --samples"
-        )
+    check_room(
+        of_samples(kept, config.topics, size.n_words),
+        f"{kept} samples of --topics {config.topics} over {size.n_words:,} words",
+        "keep fewer --samples",
+    )
 
 
 def _most_kept(config: Resolved, size: Extent) -> int:
@@ -109,7 +105,7 @@ def _write(documents: Documents, n_words: int, folder: Path) -> None:
         bounds=[0, documents.n_docs],
     )
     # The words stay with who knows them; here they only need to be as many.
-    write_words(folder / "vocabulary.txt", [str(w) for w in range(n_words)])
+    write_words(folder / "vocabulary.txt", map(str, range(n_words)))
     write_index(folder, n_words=n_words, provenance={"tokenizer": None}, **tables)
 
 

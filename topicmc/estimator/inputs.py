@@ -18,6 +18,7 @@ from topicmc.corpora.offsets import offsets
 from topicmc.corpora.text.vocabulary import ids_in
 from topicmc.estimator.kinds import check_once, check_tokens, check_words, kind, rows_of
 from topicmc.estimator.warning import warn
+from topicmc.kernels.batch import MOST_TOKENS
 
 _MOST = (1 << 31) - 1
 
@@ -219,21 +220,29 @@ def _check_most(counts: np.ndarray) -> None:
 
 def whole(documents: Documents, seed: int) -> Documents:
     """The documents with whole counts: a fraction becomes a token with its own probability, so that
-    counts are right in the mean. Says so in a UserWarning where there are any."""
+    counts are right in the mean. Says so in a UserWarning where there are any. ValueError for a
+    document of more tokens than samplers count."""
     counts = documents.counts
-    if counts.dtype.kind != "f":
-        return documents
-    warn(
-        "X holds fractions, and topics are made of whole tokens: fractions are rounded up or down"
-        " at random, right in the mean. Give counts, not weights such as tf-idf.",
-        UserWarning,
-    )
-    below = np.floor(counts)
-    drawn = below + (np.random.default_rng(seed).random(len(counts)) < counts - below)
-    lengths = kept_lengths(documents, drawn > 0)
-    return Documents(
-        offsets(lengths), documents.word_ids[drawn > 0], drawn[drawn > 0].astype(np.uint32)
-    )
+    if counts.dtype.kind == "f":
+        warn(
+            "X holds fractions, and topics are made of whole tokens: fractions are rounded up or"
+            " down at random, right in the mean. Give counts, not weights such as tf-idf.",
+            UserWarning,
+        )
+        below = np.floor(counts)
+        drawn = below + (np.random.default_rng(seed).random(len(counts)) < counts - below)
+        kept = drawn > 0
+        lengths = kept_lengths(documents, kept)
+        documents = Documents(
+            offsets(lengths), documents.word_ids[kept], drawn[kept].astype(np.uint32)
+        )
+    longest = int(documents.sizes.max(initial=0))
+    if longest > MOST_TOKENS:
+        raise ValueError(
+            f"X holds a document of {longest:,} tokens, and {MOST_TOKENS:,} are the most that a"
+            " sampler counts exactly: split it, or divide its counts"
+        )
+    return documents
 
 
 def filled(documents: Documents) -> Documents:

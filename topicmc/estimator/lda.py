@@ -28,7 +28,7 @@ from topicmc.estimator.priors import (
     is_matrix,
     matrix_of,
 )
-from topicmc.estimator.saved import columns_of, length_of, read, write
+from topicmc.estimator.saved import check_memory, columns_of, length_of, read, write
 from topicmc.estimator.stored import Record
 from topicmc.estimator.warning import warn
 from topicmc.models.lda.settings import TrainConfig
@@ -241,12 +241,13 @@ class LDA(PartialFit):
 
         ``chain`` is the number of the chain to read. The vocabulary is that of the run, so the
         model reads lists of tokens. All kept samples of the chain are held in memory, K × W × 4
-        bytes each. A new `fit` of it has the defaults of settings that are no parameters here.
-        Warns (ConvergenceWarning) if the run is still in its start.
+        bytes each. A new `fit` of it makes a vocabulary of its own, and has the defaults of
+        settings that are no parameters here. Warns (ConvergenceWarning) if the run is still in its
+        start.
 
         Raises ValueError for a ``chain`` that is no whole number; DataError when there is no run,
-        it has no samples yet, or a file is damaged; UsageError when there is no such chain, or
-        ``path`` is a view.
+        it has no samples yet, or a file is damaged; UsageError when there is no such chain,
+        ``path`` is a view, or memory is too small.
         """
         from topicmc.models.lda.run import TopicRun
 
@@ -258,25 +259,27 @@ class LDA(PartialFit):
         run = TopicRun.open(Path(path))
         if run.view is not None:
             raise UsageError(f"{path}: is a view, and a model is of a run; open {run.path}")
-        record, words = read(run, int(chain)), run.vocabulary()
+        words = run.vocabulary()
+        with in_own_words({"chain": "chain"}, UsageError):
+            check_memory(run, int(chain), len(words))
+        record = read(run, int(chain))
         config = record.config
         learned, beta = config.get("learn", "none"), config["beta"]
         is_matrix_prior = record.additions is not None and not config.get("seeds")
         if is_matrix_prior:
             beta = record.prior.matrix(config["topics"], len(words))
-        model = cls(
-            config["topics"],
-            doc_topic_prior=None if learns("alpha", learned) else config["alpha"],
-            topic_word_prior=beta if is_matrix_prior or not learns("beta", learned) else None,
-            seeds=config.get("seeds"),
-            seed_weight=config.get("seed_weight"),
-            sampler=config["sampler"],
-            max_iter=length_of(record),
-            time_budget=config.get("time_budget"),
-            n_samples=config.get("samples", 32),
-            random_state=config.get("seed", 0),
-            **record.parameters,
-        )
+        asked = {
+            "doc_topic_prior": None if learns("alpha", learned) else config["alpha"],
+            "topic_word_prior": beta if is_matrix_prior or not learns("beta", learned) else None,
+            "seeds": config.get("seeds"),
+            "seed_weight": config.get("seed_weight"),
+            "sampler": config["sampler"],
+            "max_iter": length_of(record),
+            "time_budget": config.get("time_budget"),
+            "n_samples": config.get("samples", 32),
+            "random_state": config.get("seed", 0),
+        }
+        model = cls(config["topics"], **asked | record.parameters)
         model._seed = seed_of(model.random_state)
         model.vocabulary_, model.n_features_in_ = words, len(words)
         columns = columns_of(run, words)
@@ -296,9 +299,9 @@ class LDA(PartialFit):
         ``vectorizer.get_feature_names_out()``; ``force`` replaces a run, and waits for up to five
         minutes where a job on another machine that may still write it has fallen silent.
 
-        Raises NotFittedError before `fit`; ValueError when the names of the columns are missing or
-        not as many as the columns; UsageError when ``path`` exists and may not be replaced, as a
-        run that holds the corpus of this model.
+        Raises NotFittedError before `fit`; ValueError when the names of the columns are missing,
+        not as many as the columns or twice the same, or one cannot stand on a line; UsageError when
+        ``path`` exists and may not be replaced, as a run that holds the corpus of this model.
         """
         check_is_fitted(self, "_record")
         words = self.vocabulary_ if vocabulary is None else inputs.vocabulary_of(vocabulary)

@@ -30,14 +30,18 @@ PARAMETERS = {
     "samples": "n_samples",
 }
 """Those of `LDA`, by setting. ``topic_word_prior`` becomes one of two: a number is β."""
+PRIORS = ("doc_topic_prior", "topic_word_prior")
+"""Which are learned, or have usual values, where they are None."""
 WORDS = PARAMETERS | {"step_size": "the step size"}
 """What errors of `LDA` say in place of options."""
 
 
 @contextmanager
-def in_own_words(parameters: Mapping[str, str]) -> Iterator[None]:
+def in_own_words(
+    parameters: Mapping[str, str], usage: type[Exception] = ValueError
+) -> Iterator[None]:
     """Within the block errors name ``parameters``, which are keyed by setting, and those that all
-    estimators have, in place of options; a UsageError becomes a ValueError, and a DivergedError
+    estimators have, in place of options; a UsageError becomes a ``usage``, and a DivergedError
     stays one."""
     try:
         yield
@@ -45,7 +49,7 @@ def in_own_words(parameters: Mapping[str, str]) -> Iterator[None]:
         text = str(error)
         for setting, parameter in (_OF_ALL | dict(parameters)).items():
             text = re.sub(rf"{option(setting)}(?![\w-])", parameter, text)
-        kind = DivergedError if isinstance(error, DivergedError) else ValueError
+        kind = DivergedError if isinstance(error, DivergedError) else usage
         raise kind(text) from None
 
 

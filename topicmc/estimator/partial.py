@@ -13,7 +13,7 @@ from topicmc.corpora import Documents
 from topicmc.corpora.documents import select
 from topicmc.estimator import inputs
 from topicmc.estimator.fitted import Fitted
-from topicmc.estimator.parameters import WORDS, in_own_words, seed_of, whole_number
+from topicmc.estimator.parameters import PRIORS, WORDS, in_own_words, seed_of, whole_number
 from topicmc.estimator.priors import NO_FILE, is_matrix, row_prior
 from topicmc.estimator.stored import Record, Visits, of_stream
 from topicmc.kernels.threads import Threads
@@ -96,6 +96,7 @@ class PartialFit(Fitted):
             self._record.passes = passes
         else:
             self._set(self._record_of(stream, total or visits.seen, passes, is_new))
+            parameters |= {"sampler": config.sampler, **self._left_open()}
         self._record.visits, self._record.parameters = visits, parameters
 
     def _record_of(self, stream: Any, n_docs: int, passes: float, is_new: bool) -> Record:
@@ -112,7 +113,11 @@ class PartialFit(Fitted):
             record.config.update({name: begun.config.get(name) for name in names})
         return record
 
-    def _parameters(self, config: TrainConfig) -> dict[str, int | None]:
+    def _left_open(self) -> dict[str, None]:
+        """The priors that nobody gave, though a stream has numbers for them."""
+        return {name: None for name in PRIORS if getattr(self, name) is None}
+
+    def _parameters(self, config: TrainConfig) -> dict[str, Any]:
         """Those that `partial_fit` goes by and that a run does not say; ValueError where
         `total_samples` is no whole number."""
         total = self.total_samples

@@ -13,6 +13,8 @@ from topicmc.corpora.of_runs import EMBEDDED, NO_CORPUS, PACKAGES, holds_extract
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
 from topicmc.estimator.incremental import Stream
+from topicmc.estimator.parameters import PRIORS
+from topicmc.estimator.room import check_room, of_samples
 from topicmc.estimator.stored import Record, Visits
 from topicmc.export.places import staging
 from topicmc.models.lda.draws import keeps_counts
@@ -92,6 +94,16 @@ def read(run: TopicRun, chain: int = 0) -> Record:
     return record
 
 
+def check_memory(run: TopicRun, chain: int, n_words: int) -> None:
+    """UsageError where memory is too small for all samples of a chain; else errors as of `read`."""
+    number, n_topics = len(samples_of(run, chain)), run.n_topics
+    check_room(
+        of_samples(number, n_topics, n_words),
+        f"{run.path}: {number} samples of {n_topics:,} topics over {n_words:,} words",
+        "topicmc.models.lda.samples.posterior_mean holds one at a time",
+    )
+
+
 def _read_model(facts: Fields, record: Record) -> None:
     """What only a model that was saved says: whose draws it has, and what `partial_fit` goes by."""
     if "visits" not in facts:
@@ -106,6 +118,9 @@ def _read_model(facts: Fields, record: Record) -> None:
         for name in ("total_samples", "batch_size")
         if given.value.get(name) is not None
     }
+    if "sampler" in given:  # of a stream, whose settings are not those that were asked for
+        record.parameters["sampler"] = given.text("sampler", "[a-z]+")
+        record.parameters |= {name: None for name in PRIORS if name in given}
 
 
 def _read_stream(run: TopicRun, facts: Fields, record: Record) -> None:

@@ -61,7 +61,8 @@ class Record:
         chain: its number in the run that it was first read from, by which its draws are named.
         stream: what `partial_fit` goes on with; None of a chain of `fit` or of a run.
         visits: the documents that `fit` and `partial_fit` have seen.
-        parameters: those of `LDA` that `partial_fit` goes by and ``config`` does not say.
+        parameters: those of `LDA` that ``config`` does not say: what `partial_fit` goes by, and of
+            a stream the sampler of `fit`, and None for priors that were not given.
     """
 
     phis: list[np.ndarray] | np.ndarray
@@ -80,7 +81,7 @@ class Record:
     chain: int = 0
     stream: Stream | None = None
     visits: Visits = field(default_factory=Visits)
-    parameters: dict[str, int | None] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
 
     def name(self, seeds: Any, weight: float | None) -> None:
         """Takes down the seeds that the topics began with, if any, and names them so."""
@@ -104,8 +105,10 @@ class Record:
         return together
 
     def __getstate__(self) -> dict[str, Any]:
-        """The samples once: a pickle would hold an array and its views each by itself."""
-        state = {name: value for name, value in vars(self).items() if name != "_together"}
+        """The samples once: a pickle would hold an array and its views each by itself. And nothing
+        that is soon made again."""
+        made = "_together", "topic_word_prior"
+        state = {name: value for name, value in vars(self).items() if name not in made}
         return state if self.stream is None else {**state, "phis": self.stream.samples}
 
     @cached_property
@@ -116,6 +119,12 @@ class Record:
         mean = self.samples[self.at_rest].mean(axis=0, dtype=np.float64)
         mean /= mean.sum(axis=1, keepdims=True)
         return mean
+
+    @cached_property
+    def topic_word_prior(self) -> float | np.ndarray:
+        """β, float64 (K, W), or one number if all are alike. Notebooks ask for it again and again:
+        to complete a name, or to show the model."""
+        return self.prior.matrix(*self.phis[0].shape)
 
     @property
     def is_starting(self) -> bool:

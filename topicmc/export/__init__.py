@@ -1,8 +1,9 @@
 """Topics of runs, and samples of factors, as files that other programs read.
 
 A module of this package that `FORMATS` names has a function ``write(source, path)``. Some also
-make the object itself that a library knows: `gensim.lda_model`,
-`sklearn.latent_dirichlet_allocation`, `pyldavis.prepared_data` and `arviz.inference_data`.
+make the object itself that a library knows: of topics, as `Source.topics` has them,
+`gensim.lda_model`, `sklearn.latent_dirichlet_allocation` and `pyldavis.prepared_data`; of runs
+`arviz.inference_data`.
 """
 
 from __future__ import annotations

@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topicmc.errors import DataError
+from topicmc.errors import DataError, UsageError
 from topicmc.export.libraries import library
 from topicmc.export.source import Source
+from topicmc.host.machine import available_memory
 from topicmc.host.version import VERSION
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.convergence import aligned
@@ -64,7 +65,8 @@ def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:
     """The samples of all chains of some runs, with ``n_words`` words of each topic.
 
     Raises UsageError when the runs differ in vocabulary, corpus, number of topics or given priors,
-    or two have the same samples; DataError when one has no samples yet or a file is damaged.
+    two have the same samples, or memory is too small; DataError when one has no samples yet or a
+    file is damaged.
     """
     base = library("arviz_base", "arviz")
     posterior = posterior_of(runs)
@@ -72,6 +74,7 @@ def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:
         path = posterior.in_their_start[0].path
         raise DataError(f"{path}: no posterior sample yet; train it for longer (--resume)")
     words, chains = top(posterior.phi, n_words), compared(posterior)
+    _check_memory(words, sum(len(chain.entries) for chain in chains))
     scores = [chain for run in runs for chain in log_likelihoods(run)]
     has_scores = scores and all(map(len, scores))
     groups = {
@@ -99,6 +102,18 @@ def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:
         attrs=dict.fromkeys(present, origin),
         check_conventions=False,  # it warns of more chains than draws
     )
+
+
+def _check_memory(words: np.ndarray, n_draws: int) -> None:
+    """UsageError where so many draws of words (K, M) do not fit in memory, thrice: as they are
+    read, put together, and as a file."""
+    needed, free = 3.0 * 8 * n_draws * words.size, available_memory()
+    if free is not None and needed > free:
+        raise UsageError(
+            f"--words {words.shape[1]}: {n_draws:,} draws of so many words of {len(words):,} topics"
+            f" need about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; give"
+            " fewer"
+        )
 
 
 def _names(labels: Labels) -> dict[str, np.ndarray]:

@@ -10,9 +10,11 @@ from topicmc.export.csv import LABEL, WORD
 from topicmc.export.source import Source
 from topicmc.topics.ranking import top
 
+_ROW_GROUP = 1 << 18  # rows, about: a file should have few groups
+
 
 def write(source: Source, path: Path) -> None:
-    """Writes the file, a row group for each topic."""
+    """Writes the file; row groups hold whole topics."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -28,6 +30,7 @@ def write(source: Source, path: Path) -> None:
     words = pa.array(topics.vocabulary, pa.string())
     n = source.n_words()
     rank = pa.array(np.arange(1, n + 1, dtype=np.int32))
+    waiting: list[pa.Table] = []
     with path.open("wb") as stream, parquet.ParquetWriter(stream, schema) as writer:
         for k in range(len(topics.phi)):
             (order,) = top(topics.phi[k : k + 1], n)
@@ -42,4 +45,7 @@ def write(source: Source, path: Path) -> None:
             ]
             if named:
                 columns.append(pa.repeat(pa.scalar(labels.name(k), pa.string()), n))
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+            waiting.append(pa.Table.from_arrays(columns, schema=schema))
+            if n * len(waiting) >= _ROW_GROUP or k == len(topics.phi) - 1:
+                writer.write_table(pa.concat_tables(waiting))
+                waiting = []

@@ -180,7 +180,7 @@ class Source:
             yield from self.topics.assignments(corpus, key, threads)
             return
         chain = self.chain or 0
-        whole = topics_of(TopicRun.open(self.runs[0].path), chain)
+        whole = topics_of(self.runs[0].whole, chain)
         members = view.summed(np.eye(view.n_topics), chain)  # (topics of the run, of the view)
         index = np.where(members.any(axis=1), members.argmax(axis=1), -1)
         for batch, z in whole.assignments(corpus, key, threads):

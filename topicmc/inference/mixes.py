@@ -60,7 +60,7 @@ def infer_under(
     phi, _, alpha, _ = posterior_mean(whole, chain)
     threads = threads or Threads(available_cores())
     mixer = Mixer(phi, alpha, threads)
-    del phi  # of which the mixer has its own
+    del phi  # which the mixer needs until it has a table of its own
     samples = drawn_samples(whole, chain, threads) if sd else []
     for part, first, facts in blocks_of(reading, totals, mixer.block):
         sds = None
@@ -75,7 +75,7 @@ def whole_of(run: TopicRun, chain: int = 0) -> tuple[TopicRun, Callable[[np.ndar
     view = run.view
     if view is None:
         return run, lambda mix: mix
-    return TopicRun.open(run.path), lambda mix: view.summed(mix, chain)
+    return run.whole, lambda mix: view.summed(mix, chain)
 
 
 def mixed_under(
@@ -92,8 +92,8 @@ def mixed_under(
 
 
 def drawn_samples(run: TopicRun, chain: int, threads: Threads) -> list[Sample]:
-    """Draws of the topics at samples of one chain, spread over all; large ones lie in files without
-    a name, in the folder for temporary files. UsageError when there is no posterior sample."""
+    """Draws of the topics at samples of one chain, spread over all, as `put_aside` has them.
+    UsageError when there is no posterior sample."""
     entries = samples_of(run, chain)
     if all(entry["burn_in"] for entry in entries):
         raise UsageError(
@@ -104,11 +104,13 @@ def drawn_samples(run: TopicRun, chain: int, threads: Threads) -> list[Sample]:
     for place in evenly(len(entries), MOST):
         theta = draw_of(run, entries[place], threads)
         sums = theta.sum(axis=0, dtype=np.float64)
-        drawn.append(Sample(_put_aside(theta), sums, alpha_of(run, entries[place])))
+        drawn.append(Sample(put_aside(theta), sums, alpha_of(run, entries[place])))
     return drawn
 
 
-def _put_aside(theta: np.ndarray) -> np.ndarray:
+def put_aside(theta: np.ndarray) -> np.ndarray:
+    """An array, or where it is large a copy in a file without a name, in the folder for temporary
+    files."""
     if theta.nbytes <= IN_MEMORY:
         return theta
     copy = scratch_array(theta.size, theta.dtype, aside()).reshape(theta.shape)

@@ -200,7 +200,7 @@ def run_of(path: Path) -> Path:
     record = read_json(place, format=int, run=str, checksum=str)
     if record["format"] > FORMAT:
         raise DataError(
-            f"{place}: written by a newer topicmc, in format {record['format']}; use it"
+            f"{place}: written by a newer topicmc, in format {record['format']}; use that version"
         )
     if record["checksum"] != own_checksum(record):
         raise DataError(f"{place}: changed or damaged, its checksum is wrong; make the view anew")
