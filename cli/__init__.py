@@ -108,7 +108,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, prog_name="topicmc")
 def topicmc() -> None:
-    """Topic models of large corpora, by stochastic-gradient MCMC.
+    """Topic models of large corpora, by Markov chain Monte Carlo.
 
     \b
     topicmc train                       topics of the built-in Wikipedia extract

@@ -108,7 +108,7 @@ def warn_of_ids(told: dict[str, Any]) -> None:
         echo(f"Warning: {have} the id of one that was there before{first}: {apart}.", err=True)
     if missing := told.get("ids_missing"):
         rows = "1 row has" if missing == 1 else f"{missing:,} rows have"
-        echo(f"Warning: {rows} no id: file and row name a document then.", err=True)
+        echo(f"Warning: {rows} no id; file and row name their documents.", err=True)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from topicmc.cli.options import (
 )
 from topicmc.cli.printing import echo
 from topicmc.cli.tables import UNTOLD, print_table
-from topicmc.cli.training import stopping
+from topicmc.cli.training import stopping, teller
 from topicmc.errors import UsageError
 from topicmc.models.lda.settings import SAMPLERS
 from topicmc.settings.values import AUTO
@@ -83,6 +83,7 @@ def choose(
     more numbers or seeds.
     """
     from topicmc.engine.listeners import Terms, listener
+    from topicmc.engine.transport.open import launched_size
     from topicmc.host.interrupts import interruptible
     from topicmc.models.lda.run import TopicRun
     from topicmc.topics.choose.choice import advice, points_of, write_plot
@@ -90,6 +91,11 @@ def choose(
 
     if len(set(topics)) < 2:
         raise UsageError("--topics: name two numbers or more; for one there is topicmc train")
+    if (launched := launched_size()) > 1:
+        raise UsageError(
+            f"choose trains in one process, and mpiexec runs {launched} copies of it; start it"
+            " without mpiexec"
+        )
     settings = settings_of(given, config_file)
     for name in ("topics", "seed"):
         if name in settings:
@@ -97,11 +103,11 @@ def choose(
     grid = Grid(output, corpus, topics, range(seeds), settings)
     with interruptible(stopping(as_json=progress == "json")) as interrupt:
         ended = grid.train(interrupt, lambda: listener(progress, Terms.of(TopicRun)))
+    last = teller(progress, TopicRun)
     if not ended:
-        echo(
+        last.message(
             "Stopped; runs that have ended are kept, and the last one has a checkpoint. Go on"
-            f" with:\n  topicmc {shlex.join(sys.argv[1:])}",
-            err=True,
+            f" with:\n  topicmc {shlex.join(sys.argv[1:])}"
         )
         sys.exit(130)
     points = points_of([grid.runs(n_topics) for n_topics in grid.topics], grid.corpus)
@@ -116,7 +122,7 @@ def choose(
         return
     print_table(COLUMNS, [_row(point) for point in points])
     echo(f"\n{told['advice']}")
-    echo(f"Plot: {plot}", err=True)
+    last.message(f"Plot: {plot}")
 
 
 def _row(point: Point) -> Sequence[str]:

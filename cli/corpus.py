@@ -118,7 +118,7 @@ def _warn_of_equals(step: dict[str, Any]) -> None:
         are = "document is" if known == 1 else "documents are"
         echo(
             f"Warning: {known:,} held-out {are} equal to one to train on, so that perplexity comes"
-            " out too low; topicmc prepare of all sources keeps on one side what is equal there.",
+            " out too low; topicmc prepare with all sources keeps equal documents on one side.",
             err=True,
         )
 

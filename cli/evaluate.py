@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -43,7 +44,9 @@ _WIDTH = 40  # bars of a trace
 
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN...]", type=click.Path(path_type=Path))
-@click.option("--corpus", type=click.Path(path_type=Path), help="Another prepared corpus.")
+@click.option(
+    "--corpus", type=click.Path(path_type=Path), help="Score on this corpus [that of RUN]."
+)
 @click.option(
     "--topics-file",
     type=click.Path(path_type=Path),
@@ -63,13 +66,11 @@ def evaluate(
     """Held-out perplexity of RUN, or of any topics, by document completion; and whether the chains
     of all RUNs have converged.
 
-    Lower is better. 90 % of each held-out document is seen, 10 % is scored. Of a mixture the score
+    Lower is better. 90% of each held-out document is seen, 10% is scored. Of a mixture the score
     is in nats a document, of whole held-out documents.
     """
     from topicmc.corpora import Corpus
-    from topicmc.corpora.of_runs import open_corpus
     from topicmc.models.lda.run import TopicRun
-    from topicmc.models.lda.scoring import score_run
     from topicmc.topics.chains import check_alike
     from topicmc.topics.diagnostics import diagnose
 
@@ -93,16 +94,13 @@ def evaluate(
         return
     check_alike(opened)
     note_progress(opened)
-    scores = [
-        score_run(run, other or open_corpus(run), run.vocabulary(), workers, _tracked)
-        for run in opened
-    ]
+    scores = [_scored(run, other, workers) for run in opened]
     for shown in opened:
         if shown.view is not None and (shown.view.merged or shown.view.dropped):
             note(VIEWED.format(shown.place, shlex.quote(str(shown.path))))
     diagnostics = diagnose(opened)
     if as_json:
-        told = [score.as_dict() for score in scores]
+        told = [_told(run, score) for run, score in zip(opened, scores, strict=True)]
         single = len(runs) == 1
         named = [{"run": str(run), **score} for run, score in zip(runs, told, strict=True)]
         print_json({**(told[0] if single else {"runs": named}), **diagnostics.as_dict()})
@@ -112,6 +110,33 @@ def evaluate(
             echo(f"run                   {run}")
         _print_score(score)
     _print_diagnostics(diagnostics)
+
+
+def _scored(run: TopicRun, other: Corpus | None, workers: Threads) -> Score | None:
+    """The score of a run on its own corpus or another; None where its own holds no documents out:
+    whether it has converged can be told all the same."""
+    from topicmc.corpora.of_runs import open_corpus
+    from topicmc.models.lda.scoring import score_run
+
+    corpus = other or open_corpus(run)
+    is_own = corpus.fingerprint == run.facts()["corpus"].get("fingerprint")
+    if is_own and corpus.n_heldout == 0:
+        return None
+    return score_run(run, corpus, run.vocabulary(), workers, _tracked)
+
+
+def _told(run: TopicRun, score: Score | None) -> dict[str, Any]:
+    """A score as JSON values."""
+    from topicmc.models.lda.samples import samples_of
+    from topicmc.models.lda.scoring import Score
+
+    if score is not None:
+        return score.as_dict()
+    known = {
+        "samples": sum(not entry["burn_in"] for entry in samples_of(run)),
+        **dict.fromkeys(("averaged_over", "documents", "tokens_scored", "unknown_words"), 0),
+    }
+    return {field.name: known.get(field.name) for field in fields(Score)}
 
 
 def _tracked(samples: Sequence[Entry]) -> Iterable[Entry]:
@@ -149,7 +174,10 @@ def _evaluate_file(
         _print_split(score)
 
 
-def _print_score(score: Score) -> None:
+def _print_score(score: Score | None) -> None:
+    if score is None:
+        echo("perplexity            none: no documents are held out (topicmc prepare --heldout N)")
+        return
     if score.samples == 0:
         echo(f"perplexity            {score.perplexity:,.2f}  of a state of the start")
     else:

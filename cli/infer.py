@@ -89,7 +89,7 @@ def infer(
     from topicmc.storage.files import check_no_source
 
     if seed is not None and not se:
-        raise UsageError(f"--seed {seed} is that of draws; add --se")
+        raise UsageError(f"--seed {seed}: is for the draws of --se; add that")
     check_place(output, sd=se, force=force)
     groups, opened, labels = _opened(run, se, chain, threads)
     facts = opened.facts()

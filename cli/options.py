@@ -156,7 +156,11 @@ def rereading_options(command: Any) -> Any:
             metavar="NAME,…|all|none",
             help="Further fields to carry along [as prepared].",
         ),
-        click.option("--delimiter", metavar="C", help="What parts columns of CSV [as found]."),
+        click.option(
+            "--delimiter",
+            metavar="C",
+            help="Separator of CSV columns [from the header, or as prepared].",
+        ),
         click.option(
             "--encoding", metavar="NAME", help="Encoding of text [utf-8, or as prepared]."
         ),

@@ -50,7 +50,7 @@ _NUMBER = re.compile(r"[+-]?\d{1,18}")
 )
 @click.option("--time", metavar="NAME", help="Field or column of their times [none].")
 @click.option("--id", metavar="NAME|none", help="Field or column of their ids [none].")
-@click.option("--delimiter", metavar="C", help="What parts the columns of CSV [as found].")
+@click.option("--delimiter", metavar="C", help="Separator of CSV columns [from the header].")
 @click.option("--encoding", metavar="NAME", help="Encoding of text, JSON, CSV [utf-8].")
 @quote_option('"')
 @click.option(

@@ -64,7 +64,7 @@ class Asked:
     def check(self, n_runs: int, as_json: bool) -> None:
         """UsageError for what contradicts itself."""
         if self.level is not None and not self.has_intervals(n_runs):
-            raise UsageError(f"--level {self.level:g} is that of intervals; add --uncertainty")
+            raise UsageError(f"--level {self.level:g}: is for intervals; add --uncertainty")
         weighs = self.by == "relevance" or self.pages or (self.full and as_json)
         if self.weight is not None and not weighs:
             raise UsageError(

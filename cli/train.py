@@ -111,7 +111,7 @@ class Alpha(click.ParamType):
 @setting(
     "--burn-in",
     Number(int),
-    "Of these, the first, which are not averaged; that of a chain is its start [auto: half].",
+    "How many of these sweeps come first and are not averaged [auto: half].",
 )
 @setting("--step-size", Number(float), "a in the step size a (1 + t / b)^-c [auto].")
 @setting("--step-offset", Number(float), "b in the step size [auto].")
@@ -119,7 +119,7 @@ class Alpha(click.ParamType):
 @setting("--start", click.Choice([AUTO, *STARTS]), "How a chain begins [auto: by sampler].")
 @setting("--start-weight", float, "SGRLD: mean weight of a word at first [by the prior].")
 @setting("--anneal-updates", Number(int), "Updates of a start, which are burn-in [auto].")
-@setting("--start-sweeps", Number(int), "The same in sweeps, where a start makes sweeps [auto].")
+@setting("--start-sweeps", Number(int), "Sweeps of a start, where it makes sweeps [auto].")
 @setting("--start-documents", Number(int), "Documents of a start on a subset of them [auto].")
 @setting(
     "--estimate",
@@ -132,7 +132,9 @@ class Alpha(click.ParamType):
     "SCIR, SGRLD: keep the topic of each token [auto].",
 )
 @setting("--learn", click.Choice([AUTO, *LEARN]), "Priors to learn [auto: those not given].")
-@setting("--learn-until", click.Choice(["burn-in", "end"]), "Till when [burn-in].")
+@setting(
+    "--learn-until", click.Choice(["burn-in", "end"]), "When learning of priors ends [burn-in]."
+)
 @setting(
     "--counts",
     click.Choice(COUNTS),
@@ -143,7 +145,11 @@ class Alpha(click.ParamType):
 @setting("--updates", int, "Stop after so many updates of each chain.")
 @setting("--epochs", float, "Stop after so many passes over the corpus.")
 @setting("--time-budget", str, "Stop after so much training: 90s, 10m, 2h.")
-@setting("--until", click.Choice(UNTIL), "end, or once converged [auto: by length given].")
+@setting(
+    "--until",
+    click.Choice(UNTIL),
+    "Stop at the end, or once converged [auto: end if a length is given].",
+)
 @setting("--evaluate-every", str, "Held-out perplexity every 10s, or every N updates [auto].")
 @setting(
     "--checkpoint-every",
@@ -173,7 +179,7 @@ class Alpha(click.ParamType):
     "from_run",
     type=click.Path(),
     metavar="RUN",
-    help="Begin with the topics of another run, of other documents and words.",
+    help="Begin with the topics of another run, which may be of other documents and words.",
 )
 @resume_option
 @progress_option
@@ -202,7 +208,7 @@ def train(
 
     check_resume(resume, force)
     if resume and dry_run:
-        raise UsageError("--dry-run shows the settings of a new run; leave out it or --resume")
+        raise UsageError("--dry-run shows the settings of a new run; leave one of them out")
     output = output or Path("topicmc-run")
     model = _model(given.pop("model"), output, resume)
     if model == "mixture":
@@ -276,10 +282,8 @@ def _train(
 
     outcome, moved, status = carry_out(
         lambda: training_of(config, corpus, run, channel, listener, resume=resume, slow=slow),
-        lambda: (
-            _headline(config, corpus),
-            *(run.notices if resume else run.facts()["plan"]["remarks"]),
-        ),
+        _headline(config, corpus),
+        lambda: run.notices if resume else run.facts()["plan"]["remarks"],
         run,
         channel,
         listener,
@@ -303,10 +307,10 @@ def _train(
             }
         )
     elif nothing:
-        tell_nothing_to_do(run, outcome)
+        tell_nothing_to_do(run, outcome, listener)
     else:
         print_topics(topics)
-        tell_result(run, outcome, config.until, _result(outcome), "topicmc evaluate")
+        tell_result(run, outcome, config.until, _result(outcome), "topicmc evaluate", listener)
     return 0
 
 
@@ -340,7 +344,7 @@ def _chains(config: Resolved) -> str:
 
 def _result(outcome: Outcome) -> str:
     if outcome.score is None:
-        text = "; no perplexity, for no documents are held out (topicmc prepare --heldout N)"
+        text = "; no perplexity, as no documents are held out (topicmc prepare --heldout N)"
     else:
         text = f", held-out perplexity {outcome.score:,.1f}"
     if outcome.score_averaged is not None:

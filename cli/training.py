@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from topicmc.storage.runs import RunDirectory
 
 NO_SAMPLE = (
-    "there is no posterior sample yet: the newest state stands in for samples, so train on"
-    " (--resume) with more --epochs, --updates or --time-budget"
+    "there is no posterior sample yet: the newest state stands in for samples; continue training"
+    " (--resume) with longer --epochs, --updates or --time-budget"
 )
 
 
@@ -73,10 +73,17 @@ def job(
 @contextmanager
 def heard(kind: type[RunDirectory], progress: str, channel: Transport) -> Iterator[Listener]:
     """The listener of a job, which is closed in the end."""
-    from topicmc.engine.listeners import Terms, listener
+    from topicmc.engine.listeners import Silent
 
-    with closing(listener(progress if channel.is_root else "none", Terms.of(kind))) as found:
+    with closing(teller(progress, kind) if channel.is_root else Silent()) as found:
         yield found
+
+
+def teller(progress: str, kind: type[RunDirectory]) -> Listener:
+    """The listener for a ``--progress`` style: ``none`` is of progress alone, not of remarks."""
+    from topicmc.engine.listeners import Remarks, Terms, listener
+
+    return Remarks() if progress == "none" else listener(progress, Terms.of(kind))
 
 
 def _as_before(
@@ -104,7 +111,8 @@ def _as_before(
 
 def carry_out(
     prepare: Callable[[], Training],
-    opening: Callable[[], Iterable[str]],
+    headline: str,
+    remarks: Callable[[], Iterable[str]],
     run: RunDirectory,
     channel: Transport,
     listener: Listener,
@@ -115,7 +123,8 @@ def carry_out(
 
     Args:
         prepare: makes the training.
-        opening: what is told before it begins, once it is made.
+        headline: what is trained, and how, which is told with progress.
+        remarks: what else is told before it begins, once it is made.
         run: what is trained.
         channel: the transport.
         listener: who is told, and closed.
@@ -125,14 +134,16 @@ def carry_out(
         what came out, whether there was anything to do, and the exit status; None where there is
         a result to print.
     """
-    from topicmc.engine.listeners import JsonLines
+    from topicmc.engine.listeners import JsonLines, Remarks
     from topicmc.host.interrupts import interruptible
 
     line = stopping(as_json=isinstance(listener, JsonLines)) if channel.is_root else ""
     with interruptible(line) as interrupt:
         training = prepare()
         if channel.is_root:
-            for sentence in opening():
+            if not isinstance(listener, Remarks):
+                listener.message(headline)
+            for sentence in remarks():
                 listener.message(sentence)
         begun = training.update
         outcome = training.train(interrupt)
@@ -141,35 +152,35 @@ def carry_out(
     listener.close()
     if channel.is_root and outcome.interrupted:
         launcher = f"mpiexec -n {channel.n_processes} " if channel.n_processes > 1 else ""
-        echo(
+        listener.message(
             f"Stopped after update {outcome.update:,}; a checkpoint is written. Go on with:\n"
-            f"  {launcher}{run.resume_command}",
-            err=True,
+            f"  {launcher}{run.resume_command}"
         )
     if outcome.interrupted:
         return outcome, True, 130
     return outcome, outcome.update != begun, None if channel.is_root else 0
 
 
-def tell_nothing_to_do(run: RunDirectory, outcome: Outcome) -> None:
+def tell_nothing_to_do(run: RunDirectory, outcome: Outcome, listener: Listener) -> None:
     """That a run which goes on has come to its end before."""
-    ended = f"has made its {outcome.update:,} updates"
-    more = "more --updates, --epochs or --time-budget"
+    ended = f"ended after {outcome.update:,} updates and {outcome.seconds:,.1f} s of training"
+    more = "longer --updates, --epochs or --time-budget, which count from its beginning"
     if outcome.converged:  # at its full length, too
         ended = f"has converged, after {outcome.update:,} updates"
         more = f"--until end and {more}"
-    echo(f"Nothing to do: {run.path} {ended}; it goes on with {more}", err=True)
+    listener.message(f"Nothing to do: {run.path} {ended}; it goes on with {more}")
 
 
 def tell_result(
-    run: RunDirectory, outcome: Outcome, until: str, result: str, evaluate: str
+    run: RunDirectory, outcome: Outcome, until: str, result: str, evaluate: str, listener: Listener
 ) -> None:
-    """The last sentences of a run; ``evaluate`` is the command that says more."""
+    """The last sentences of a run; ``evaluate`` is the command that says more. Several chains may
+    have come to rest in modes of their own."""
     spent = f"{outcome.update:,} updates, {outcome.seconds:.1f} s of training"
-    echo(f"Trained {run.path}: {spent}{result}", err=True)
-    if until == "converged" and not outcome.converged:
-        place = shlex.quote(str(run.path))
-        echo(f"It has not converged: {evaluate} {place} says more", err=True)
+    listener.message(f"Trained {run.path}: {spent}{result}")
+    if until == "converged":
+        ended = "come to rest" if outcome.converged else "not converged"
+        listener.message(f"It has {ended}: {evaluate} {shlex.quote(str(run.path))} says more")
 
 
 def tell_settings(settings: dict[str, Any]) -> None:

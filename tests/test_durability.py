@@ -167,7 +167,7 @@ def test_what_is_not_read_back_as_it_was_written_is_no_checkpoint(tmp_path, monk
         stream._stream.write(b"\x55")
 
     monkeypatch.setattr(arrays, "save_array", bad_disk)
-    with pytest.raises(DataError, match="theta-000.npy: other bytes are read back"):
+    with pytest.raises(DataError, match="theta-000.npy: what was read back is not"):
         write(run, 2)
     assert found(run) == 1
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from fake_runs import autoregression
 from trained import StopAfter, begun, kept_bits, resumed
 
 from topicmc import LDA
-from topicmc.cli.training import tell_nothing_to_do
+from topicmc.cli.training import tell_nothing_to_do, tell_result
+from topicmc.engine import progress
 from topicmc.engine.ending import has_converged, is_due
+from topicmc.engine.listeners import Remarks, Silent
 from topicmc.engine.progress import advice_to_train
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
@@ -81,9 +84,16 @@ def test_what_stands_still_does_not_keep_a_run_from_ending():
 def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(
     small_corpus, tmp_path, capsys
 ):
-    whole = begun(CONFIG, small_corpus, tmp_path / "whole")
+    fractions = []
+
+    class Heard(Silent):
+        def progress(self, status):
+            fractions.append(status.fraction)
+
+    whole = begun(CONFIG, small_corpus, tmp_path / "whole", Heard())
     end = whole.train(Interrupt())
     assert end.converged and has_converged(whole.run)
+    assert fractions[-1] == 1 > 0.9 > fractions[-2]  # a bar is full, though more was allowed
     assert is_due(whole.method.position - 1, whole.method.position, 100)
     assert whole.method.position < 300
     write_topics(whole.run, end.update)
@@ -98,15 +108,26 @@ def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(
     assert kept_bits(again.run) == kept_bits(whole.run)
     over = resumed(tmp_path / "stopped", epochs=600.0, until="converged").train(Interrupt())
     assert over.update == end.update and over.converged
-    tell_nothing_to_do(again.run, over)
+    tell_nothing_to_do(again.run, over, Remarks())
     assert re.search("has converged, .* goes on with --until end", capsys.readouterr().err)
+    tell_result(again.run, over, "converged", "", "topicmc evaluate", Remarks())
+    assert re.search("It has come to rest: topicmc evaluate .*/stopped", capsys.readouterr().err)
     further = resumed(tmp_path / "stopped", epochs=300.0)
     ended = further.train(Interrupt())
     assert ended.update > end.update and not ended.converged  # as far as has been looked
     assert further.method.position == 300
 
 
-def test_the_advice_to_train_on_trains_a_run_that_has_converged(small_corpus, tmp_path):
+@pytest.mark.parametrize(
+    ("passes", "done"), [(0.25, "0.25"), (99.96, "100"), (1234.5, "1,234"), (4500, "4,500")]
+)
+def test_epochs_are_told_as_people_write_them(passes, done):
+    run, config = SimpleNamespace(counted=("documents",)), replace(CONFIG, epochs=9000.0)
+    last = {"update": 1, "documents": 10 * passes, "seconds": 1.0}
+    assert progress.reached(run, last, config, 10).told == f"{done} of 9,000 epochs"
+
+
+def test_the_advice_to_continue_trains_a_run_that_has_converged(small_corpus, tmp_path):
     training = begun(CONFIG, small_corpus, tmp_path / "run")
     run, end = training.run, training.train(Interrupt())
     assert end.converged
@@ -145,8 +166,8 @@ def test_a_run_is_looked_at_when_it_comes_to_its_end(small_corpus, tmp_path, mon
     assert end.converged and looks == [14, 21, 32, 40]
     longer = resumed(tmp_path / "run", epochs=80.0, until="converged").train(Interrupt())
     assert longer.converged and longer.update == end.update
-    tell_nothing_to_do(training.run, longer)
-    assert "goes on with --until end and more --updates" in capsys.readouterr().err
+    tell_nothing_to_do(training.run, longer, Remarks())
+    assert "goes on with --until end and longer --updates" in capsys.readouterr().err
     full = resumed(tmp_path / "run", epochs=80.0, until="end").train(StopAfter(1))
     assert full.update > end.update
     other = begun(replace(CONFIG, epochs=40.0, until="end"), small_corpus, tmp_path / "end")

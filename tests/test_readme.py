@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sysconfig
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from topicmc.cli import topicmc as group
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINKED = [*PAGES, *(ROOT / name for name in ("bench/README.md", "CHANGELOG.md", "CONTRIBUTING.md"))]
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 
 
@@ -106,8 +108,24 @@ def test_the_tests_that_evidence_names_are_there():
         assert f"def {name}" in tests, f"{file}: there is no {name}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def anchors(page):
+    """Of the headings of a page, as GitHub makes them; the second of a name has -1 behind it."""
+    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
+    found = Counter()
+    for heading in re.findall(r"(?m)^#+ (.+)$", text):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        slug = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        yield f"{slug}-{found[slug]}" if found[slug] else slug
+        found[slug] += 1
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-        if "://" not in target:
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        file, _, anchor = target.partition("#")
+        there = page.parent / file if file else page
+        assert there.exists(), f"{page.name} links to {target}"
+        if anchor and there.suffix == ".md":
+            assert anchor in anchors(there), f"{page.name} links to {target}"

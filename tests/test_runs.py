@@ -12,9 +12,11 @@ from topicmc.models.factors.run import FactorRun
 from topicmc.models.lda.progress import reached
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.mixture.run import MixtureRun
+from topicmc.storage import arrays
 from topicmc.storage.arrays import read_array, write_array
 from topicmc.storage.files import (
     atomic_write,
+    check_new_file,
     own_checksum,
     read_json,
     temporary_folder,
@@ -36,6 +38,14 @@ def test_a_failed_write_leaves_the_old_content_and_no_debris(tmp_path):
         raise RuntimeError
     assert read_json(path) == {"a": 1}
     assert [p.name for p in tmp_path.iterdir()] == ["facts.json"]
+
+
+def test_a_place_is_tried_without_following_a_link(tmp_path):
+    """Names with the number of a process can be foretold, in folders where others may write."""
+    draft = tmp_path / f".page.html.{os.getpid()}.tmp"
+    draft.symlink_to(tmp_path / "elsewhere")
+    check_new_file(tmp_path / "page.html", (".html",))
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_names_that_are_no_utf8_are_kept_in_json(tmp_path):
@@ -129,7 +139,7 @@ def ends():
 def test_force_replaces_no_run_of_another_model(tmp_path):
     TopicRun.create(tmp_path / "run", FACTS)
     for other in (MixtureRun, FactorRun):
-        with pytest.raises(UsageError, match="run: is a run of the model 'lda', which --force"):
+        with pytest.raises(UsageError, match="is a run of the model 'lda', which is not replaced"):
             other.check_free(tmp_path / "run", force=True)
     assert TopicRun.open(tmp_path / "run").facts()["config"] == FACTS["config"]
     (tmp_path / "run" / "run.json").write_text("[]")  # damaged
@@ -271,11 +281,26 @@ def test_headers_that_numpy_cannot_parse(tmp_path):
         read_array(path)
 
 
+def test_headers_are_parsed_by_one_thread_at_a_time(tmp_path, monkeypatch):
+    """Of arrays alone, and of those of an archive."""
+    parse, held = arrays.npy.read_array_header_1_0, []
+
+    def parsed(*args, **named):
+        held.append(arrays._HEADERS.locked())
+        return parse(*args, **named)
+
+    monkeypatch.setattr(arrays.npy, "read_array_header_1_0", parsed)
+    read_array(tmp_path / "a.npy", write_array(tmp_path / "a.npy", np.ones(3)))
+    path = tmp_path / "a.npz"
+    arrays.read_arrays(path, arrays.write_arrays(path, {"a": np.ones(3), "b": np.ones(2)}))
+    assert held == [True] * 3
+
+
 @pytest.mark.parametrize("kind", [TopicRun, MixtureRun, FactorRun])
-def test_a_run_without_samples_says_how_to_go_on(tmp_path, kind):
+def test_a_run_without_samples_says_how_to_go_on(tmp_path, monkeypatch, kind):
     with kind._made(tmp_path / "run", force=False) as run:
-        run._write_facts({"config": {}})
-    told = rf"no samples yet; train on \({kind.command} train -o .*run"
+        monkeypatch.setattr(run, "facts", lambda: {"corpus": {"path": ""}})
+    told = rf"no samples yet; continue training \({kind.command} train -o .*run"
     with pytest.raises(DataError, match=told):
         run.states_to_read()
 

@@ -1,12 +1,14 @@
 """The loop: the same bits whatever the threads and the interruptions, and topics worth having."""
 
-import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from trained import StopAfter, begun, ended, kept_bits, resumed, train
 
+from topicmc.engine import clock
+from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
 from topicmc.engine.transport.local import LocalTransport
@@ -108,29 +110,40 @@ def test_an_interrupted_run_equals_one_that_was_not(small_corpus, tmp_path, samp
     ]
 
 
+@pytest.fixture
+def takes(monkeypatch):
+    """Says how many seconds a method takes by the clock of the engine, on which nothing else takes
+    any."""
+    now = [0.0]
+    monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+
+    def takes(owner, name, seconds):
+        usual = getattr(owner, name)
+
+        def slowly(*arguments, **named):
+            now[0] += seconds
+            return usual(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, slowly)
+
+    return takes
+
+
 def test_evaluations_that_nobody_asked_for_cost_little_and_change_nothing(
-    small_corpus, tmp_path, monkeypatch
+    small_corpus, tmp_path, monkeypatch, takes
 ):
-    """Forty where they are cheap; where each takes as long as five rounds, far fewer."""
+    """Forty where they take no time; where each takes as long as a round, far fewer."""
     config = replace(SMALL, evaluate_every="auto")
-    often, _ = train(config, small_corpus, tmp_path / "often")
-    monkeypatch.setattr(Training, "_affordable", lambda self, states=0: True)
     always, _ = train(config, small_corpus, tmp_path / "always")
     assert [record["update"] for record in always.metrics()] == [*range(1, 41)]
-    monkeypatch.undo()
     monkeypatch.setattr("topicmc.engine.loop.EVALUATION_SECONDS", 0.0)
-    dear = HeldOut.of_chains
-
-    def slowly(self, *arguments):
-        time.sleep(0.05)
-        return dear(self, *arguments)
-
-    monkeypatch.setattr(HeldOut, "of_chains", slowly)
+    takes(Dsgld, "round", 0.1)
+    takes(HeldOut, "of_chains", 0.1)
     run, outcome = train(config, small_corpus, tmp_path / "run")
     evaluations = len(run.metrics())
-    assert 2 <= evaluations < 40
-    assert (evaluations - 3) * 0.05 <= 0.15 * outcome.seconds  # the first, the last, and one over
-    assert kept_bits(run) == kept_bits(often) == kept_bits(always)
+    assert outcome.seconds == pytest.approx(4) and evaluations > 6
+    assert (evaluations - 3) * 0.1 <= 0.15 * 4  # the first, the last, and one over
+    assert kept_bits(run) == kept_bits(always)
     explicit, _ = train(replace(config, evaluate_every="2"), small_corpus, tmp_path / "explicit")
     assert len(explicit.metrics()) == 20
 
@@ -144,7 +157,7 @@ def test_fewer_samples_are_scored_where_there_are_many_weights(small_corpus):
 
 
 def test_samples_that_are_dear_to_score_are_thinned_and_wait_for_the_end(
-    small_corpus, tmp_path, monkeypatch
+    small_corpus, tmp_path, monkeypatch, takes
 ):
     """The states are shown all along; of many kept samples a few are scored, spread evenly."""
     config = replace(SMALL, samples=16)
@@ -153,14 +166,9 @@ def test_samples_that_are_dear_to_score_are_thinned_and_wait_for_the_end(
     positions = [entry["position"] for entry in few.sample_index()]
     assert (outcome.samples, len(positions), outcome.averaged_over) == (10, 10, 3)
     assert few.metrics()[-1]["averaged_over"] == 3
-    score = HeldOut._score
-
-    def slowly(self, *arguments):
-        time.sleep(0.02)
-        return score(self, *arguments)
-
-    monkeypatch.setattr(HeldOut, "_score", slowly)
     monkeypatch.setattr("topicmc.engine.loop.EVALUATION_SECONDS", 0.1)
+    takes(Dsgld, "round", 0.1)
+    takes(HeldOut, "_score", 0.2)
     auto, ended = train(replace(config, evaluate_every="auto"), small_corpus, tmp_path / "auto")
     records = auto.metrics()
     assert [record["averaged_over"] for record in records if record["samples"]][-2:] == [0, 3]

@@ -1,4 +1,4 @@
-"""topicmc: large-scale topic modelling by stochastic-gradient MCMC.
+"""topicmc: large-scale topic modelling by Markov chain Monte Carlo.
 
 Importing this package starts no MPI, compiles nothing and loads no heavy dependency; what it offers
 is imported when it is first asked for.

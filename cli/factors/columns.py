@@ -15,7 +15,7 @@ def column_options(rated: bool) -> Any:
     options = [
         click.option("--user", metavar="COL", help="Column of users, name or number [the first]."),
         click.option("--item", metavar="COL", help="Column of items [the second]."),
-        click.option("--delimiter", metavar="C", help="What parts columns of text [as found]."),
+        click.option("--delimiter", metavar="C", help="Separator of columns of text [as found]."),
     ]
     if rated:
         rating = click.option("--rating", metavar="COL", help="Column of ratings [the third].")

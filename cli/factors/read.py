@@ -30,19 +30,14 @@ if TYPE_CHECKING:
 
 def _note_reached(run: FactorRun) -> None:
     """Notes on stderr that a run has not ended, or has no posterior sample."""
-    from topicmc.engine.progress import unfinished
+    from topicmc.engine.progress import remarks, unfinished
 
-    note(*unfinished(run, run.reached()))
-    if not run.is_starting():
+    if run.config().sampler != "sgd":
+        note(*remarks(run, run.reached()))
         return
-    if run.config().sampler == "sgd":
-        told = "has no samples: the mode that sgd has come to stands in for one"
-    else:
-        told = (
-            "has no posterior sample yet: a state of its start stands in for one; train it for"
-            " longer"
-        )
-    note(f"{run.path} {told}")
+    note(*unfinished(run, run.reached()))
+    if run.is_starting():
+        note(f"{run.path} has no samples: the mode that sgd has come to stands in for one")
 
 
 @click.command()
@@ -104,16 +99,16 @@ def _print_score(found: Score) -> None:
         echo("RMSE                  none: no ratings are held out (train with --heldout F)")
     else:
         kind = "the newest sample" if found.samples else "the newest state, there is no sample"
+        echo(f"RMSE                  {found.rmse:.4f}  of {kind}")
         if found.rmse_averaged is not None:
             many = f"averaged over {found.samples} sample{'s' * (found.samples > 1)}"
-            echo(f"RMSE                  {found.rmse_averaged:.4f}  {many}")
-        echo(f"RMSE                  {found.rmse:.4f}  of {kind}")
+            echo(f"                      {found.rmse_averaged:.4f}  {many}")
         if len(found.rmse_of_chains) > 1:
             of = ", ".join(f"{value:.4f}" for value in found.rmse_of_chains)
             echo(f"of each chain         {of}")
         echo(f"of the mean rating    {found.rmse_of_mean:.4f}")
         if found.coverage is not None:
-            echo(f"in 90 % intervals     {found.coverage:.1%}")
+            echo(f"in 90% intervals      {found.coverage:.1%}")
     echo(f"ratings scored        {found.ratings:,}")
     if found.unknown:
         echo(f"of unknown rows       {found.unknown:,}")

@@ -233,7 +233,8 @@ def _train(
 
     outcome, moved, status = carry_out(
         lambda: training_of(config, data, run, channel, listener, resume=resume),
-        lambda: (_headline(config, data), *run.notices),
+        _headline(config, data),
+        lambda: run.notices,
         run,
         channel,
         listener,
@@ -254,9 +255,10 @@ def _train(
             }
         )
     elif resume and not moved:
-        tell_nothing_to_do(run, outcome)
+        tell_nothing_to_do(run, outcome, listener)
     else:
-        tell_result(run, outcome, config.until, _result(outcome), "topicmc factors evaluate")
+        evaluate = "topicmc factors evaluate"
+        tell_result(run, outcome, config.until, _result(outcome), evaluate, listener)
     return 0
 
 
@@ -273,8 +275,9 @@ def _headline(config: Resolved, data: RatingData) -> str:
 
 def _result(outcome: Outcome) -> str:
     if outcome.score is None:
-        return "; no error, for no ratings are held out (--heldout F)"
-    if outcome.score_averaged is None:
-        return f", held-out RMSE {outcome.score:.4f}"
-    averaged = f"{outcome.score_averaged:.4f} averaged over {outcome.averaged_over} samples"
-    return f", held-out RMSE {averaged}, {outcome.score:.4f} of the newest"
+        return "; no error, as no ratings are held out (--heldout F)"
+    text = f", held-out RMSE {outcome.score:.4f}"
+    if outcome.score_averaged is not None:
+        averaged = f"{outcome.score_averaged:.4f} averaged over {outcome.averaged_over}"
+        text += f" of the newest sample, {averaged}"
+    return text

@@ -44,14 +44,9 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
 
 def note_reached(run: MixtureRun) -> None:
     """Notes on stderr that a run has not ended, or has no posterior sample yet."""
-    from topicmc.engine.progress import unfinished
+    from topicmc.engine.progress import remarks
 
-    note(*unfinished(run, run.reached()))
-    if run.is_starting():
-        note(
-            f"{run.place} has no posterior sample yet: a state of its start stands in for one;"
-            " train it for longer"
-        )
+    note(*remarks(run, run.reached()))
 
 
 def _group(
@@ -131,11 +126,11 @@ def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool
     if found.nats_per_document is None:
         echo("nats a document       none: no documents are held out (topicmc prepare)")
     else:
-        if found.nats_per_document_averaged is not None:
-            many = f"averaged over {found.samples} sample{'s' * (found.samples > 1)}"
-            echo(f"nats a document       {found.nats_per_document_averaged:.4f}  {many}")
         kind = "the newest sample" if found.samples else "the newest state, there is no sample"
         echo(f"nats a document       {found.nats_per_document:.4f}  of {kind}")
+        if found.nats_per_document_averaged is not None:
+            many = f"averaged over {found.samples} sample{'s' * (found.samples > 1)}"
+            echo(f"                      {found.nats_per_document_averaged:.4f}  {many}")
         if found.nats_per_token is not None:
             echo(f"nats a token          {found.nats_per_token:.4f}")
         echo(f"documents scored      {found.documents:,}, {found.tokens:,} tokens")

@@ -118,7 +118,8 @@ def _train(
 
     outcome, moved, status = carry_out(
         lambda: training_of(config, corpus, run, channel, listener, resume=resume),
-        lambda: (_headline(config, corpus), *run.notices),
+        _headline(config, corpus),
+        lambda: run.notices,
         run,
         channel,
         listener,
@@ -139,10 +140,10 @@ def _train(
             }
         )
     elif resume and not moved:
-        tell_nothing_to_do(run, outcome)
+        tell_nothing_to_do(run, outcome, listener)
     else:
         print_groups(run, 10)
-        tell_result(run, outcome, config.until, _result(outcome), "topicmc evaluate")
+        tell_result(run, outcome, config.until, _result(outcome), "topicmc evaluate", listener)
     return 0
 
 
@@ -157,7 +158,7 @@ def _headline(config: Resolved, corpus: Corpus) -> str:
 
 def _result(outcome: Outcome) -> str:
     if outcome.score is None:
-        return "; no score, for no documents are held out (topicmc prepare --heldout N)"
+        return "; no score, as no documents are held out (topicmc prepare --heldout N)"
     text = f", {outcome.score:.4f} nats a held-out document"
     if outcome.score_averaged is not None:
         averaged = f"{outcome.score_averaged:.4f} averaged over {outcome.averaged_over}"

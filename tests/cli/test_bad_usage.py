@@ -28,7 +28,7 @@ USAGE = [
     ((*TRAIN, "--threads", 0), "--threads 0 is out of range"),
     (
         (*TRAIN, "--sampler", "scir", "--chains", 2),
-        "--chains 2 is out of range.*a worker holds at most one chain",
+        "--chains 2 is out of range.*a worker holds at most one chain: give more --workers",
     ),
     ((*TRAIN, "--slow", "fast"), "--slow 'fast': write RANK=FACTOR"),
     ((*TRAIN, "--slow", "0=9999999"), "--slow '0=9999999': write RANK=FACTOR"),
@@ -40,7 +40,7 @@ USAGE = [
     ((*TRAIN, "--sampler", "gibbs"), "--sampler"),
     (("train", "corpus", "-o", "run"), "run: exists already; add --resume.*--force"),
     (("train", "corpus", "-o", "corpus", "--force"), "corpus: exists and is not a run"),
-    (("train", "corpus", "-o", "corpus"), "corpus: exists and is not a run; give another -o"),
+    (("train", "corpus", "-o", "corpus"), "corpus: exists and is not a run; give another path"),
     (("export", "run", "--to", "csv", "-o", "topics.xlsx"), "topics.xlsx: the name .* in .csv"),
     (("export", "run", "--to", "jsonl", "-o", "topics.jsonl.gz"), "ends in .jsonl or .ndjson"),
     (("train", "corpus", "-o", "corpus/corpus.json"), "corpus.json: is a file"),
@@ -115,7 +115,7 @@ DATA = [
     (("train", "nowhere", "-o", "run", "--resume"), "nowhere does not exist"),
     ((*TRAIN, "--config", "none.toml"), "--config none.toml: no such file"),
     ((*TRAIN, "--config", "corpus"), "--config corpus: is a folder"),
-    ((*TRAIN, "--config", os.devnull), "--config /dev/null: no such file"),  # as of pipes
+    ((*TRAIN, "--config", os.devnull), "--config /dev/null: is a pipe or a device"),
     (("topics", "nowhere"), "nowhere: no run here"),
     (("topics", "corpus"), "corpus: no run here"),
     (("export", "corpus", "--to", "csv", "-o", "new"), "corpus: no run here"),
@@ -226,7 +226,7 @@ def test_numbers_with_more_digits_than_python_reads(run, command, arguments):
 
 
 def test_more_topics_than_memory_can_hold(run, command, monkeypatch):
-    monkeypatch.setattr("topicmc.models.lda.jobs.available_memory", lambda: 1000)
+    monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: 1000)
     result = command(*TRAIN, "--topics", 5)
     assert re.search("--topics 5 over 120 words needs about .* GB of memory", one_sentence(result))
     assert result.status == 2

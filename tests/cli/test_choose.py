@@ -245,15 +245,23 @@ def test_an_interruption_prints_the_command_that_goes_on(choose, tmp_path):
     assert process.wait(60) == 130
     assert process.stdout is not None
     assert process.stdout.read() == ""
-    assert rest[-1].strip().startswith("topicmc choose corpus -o ks --topics 3,5")
+    goes_on = json.loads(rest[-1])["message"].splitlines()[-1].split()
+    assert goes_on[:4] == ["topicmc", "choose", "corpus", "-o"]
     assert Path("ks/k3-seed0/topics.json").is_file()
     assert Path("ks/k5-seed0/checkpoint/current.json").is_file()
     assert not Path("ks/k5-seed0/topics.json").exists()
     before = states(Path("ks/k3-seed0"))
-    goes_on = rest[-1].split()[1:]
-    assert subprocess.run([TOPICMC, *goes_on], capture_output=True).returncode == 0
+    assert subprocess.run([TOPICMC, *goes_on[1:]], capture_output=True).returncode == 0
     assert states(Path("ks/k3-seed0")) == before
     assert Path("ks/k5-seed0/topics.json").is_file()
+
+
+def test_copies_that_mpiexec_starts_are_refused(choose, monkeypatch):
+    """Each would train in the folder of the others."""
+    monkeypatch.setenv("PMI_SIZE", "3")
+    refused = choose("--topics", "3,5")
+    assert refused.status == 2 and not Path("ks").exists()
+    assert "mpiexec runs 3 copies of it; start it without mpiexec" in one_sentence(refused)
 
 
 def test_other_settings_are_not_mixed_into_a_folder(choose):

@@ -132,7 +132,7 @@ def test_a_run_without_samples_says_so(run, command):
     (run / "samples" / "index.json").write_text('{"format": 1, "samples": []}')
     for arguments in (TOPICS, EVALUATE, EXPORT):
         result = command(*arguments)
-        assert "run: no samples yet; train on" in one_sentence(result)
+        assert "run: no samples yet; continue training" in one_sentence(result)
         assert "stands in" not in result.stderr  # which a state of the start would do
         assert result.status == 3
 

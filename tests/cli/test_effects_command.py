@@ -43,10 +43,14 @@ def test_two_parties(trained, command, monkeypatch):
     done = command("effects", "run", "--by", "party", "-o", "e.csv", "--force")
     assert done.status == 0, done.stderr
     head, first, second, *rest = done.stdout.splitlines()
-    assert head.split() == ["topic", "share", "left", "right", "left", "less", "right", "words"]
+    assert head.split() == [
+        "topic", "share", "left", "right", "left", "less", "right,", "points", "words",
+    ]  # fmt: skip
     assert "+" in first.split()[2] and "−" in second.split()[2]  # from the left to the right
     assert set(first.split()[-4:]) < set(SUBJECTS["left"].split())
-    assert "10% of them would be marked" in "".join(rest)
+    assert "10% of the shares would be marked" in "".join(rest)
+    shares = [float(first.split()[at].rstrip("%+−")) for at in (2, 3)]
+    assert float(first.split()[4]) == pytest.approx(shares[0] - shares[1], abs=0.2)  # in points
     told = json.loads(command("effects", "run", "--by", "party", "--json").stdout)
     left = max(told["topics"], key=lambda topic: topic["groups"][0]["share"])
     group = left["groups"][0]
@@ -69,7 +73,8 @@ def test_years_and_one_topic(trained, command, monkeypatch):
     assert [line.split()[0] for line in done.stdout.splitlines()[2:6]] == [
         "2001", "2002", "2003", "2004",
     ]  # fmt: skip
-    assert "From 2001 to 2004: " in done.stdout
+    assert "From 2001 to 2004, in percentage points: " in done.stdout
+    assert "points above the others" in done.stdout.splitlines()[1]
     told = json.loads(command("effects", "run", "--by", "year", "--json", "--topic", 1).stdout)
     (topic,) = told["topics"]
     assert topic["topic"] == 1 and topic["change_low"] < topic["change"] < topic["change_high"]

@@ -20,6 +20,7 @@ from topicmc.host.machine import COMPILING, PROGRAM
 from topicmc.models.factors.prediction import predict, rmse
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.scoring import score
+from topicmc.storage.arrays import write_arrays
 
 SIZE = ("--factors", 3, "--threads", 1, "--progress", "none")
 LENGTH = ("--epochs", 8, "--evaluate-every", 40)
@@ -93,8 +94,10 @@ def test_settings_that_few_ask_for_are_those_of_the_run(work, command):
 
 def test_evaluate_predict_and_export(work, command):
     shown = command("factors", "evaluate", "run")
-    assert re.search(r"RMSE +0\.\d{4}  averaged over \d+ samples", shown.stdout)
-    assert "in 90 % intervals" in shown.stdout and "R̂" in shown.stdout
+    newest, averaged = shown.stdout.splitlines()[:2]
+    assert re.fullmatch(r"RMSE +0\.\d{4}  of the newest sample", newest)
+    assert re.fullmatch(r" +0\.\d{4}  averaged over \d+ samples", averaged)
+    assert "in 90% intervals" in shown.stdout and "R̂" in shown.stdout
     printed = command("factors", "predict", "run", "pairs.csv", "--user", "user", "--item", "item")
     rows = [line.split(",") for line in printed.stdout.splitlines()]
     assert rows[0] == ["user", "item", "rating", "sd"]
@@ -104,11 +107,8 @@ def test_evaluate_predict_and_export(work, command):
         options = ("--user", "user", "--item", "item", "-o", name)
         assert command("factors", "predict", "run", "pairs.csv", *options).status == 0
     assert Path("p.csv").read_text() == printed.stdout
-    told = json.loads(
-        command(
-            "factors", "predict", "run", "pairs.csv", "--user", "2", "--item", "1", "--json"
-        ).stdout
-    )
+    by_number = ("--user", "2", "--item", "1", "--json")
+    told = json.loads(command("factors", "predict", "run", "pairs.csv", *by_number).stdout)
     assert told["predictions"][0]["rating"] == pytest.approx(float(rows[1][2]), rel=1e-5)
     command("factors", "export", "run", "--to", "npz", "-o", "all.npz")
     stored = np.load("all.npz")
@@ -128,6 +128,10 @@ def test_evaluate_predict_and_export(work, command):
     command("factors", "export", "run", "--to", "csv", "-o", "biases")
     lines = Path("biases/users.csv").read_text().splitlines()
     assert lines[0] == "user,ratings,bias,sd" and len(lines) == 81
+    told = next(line.split(",")[1:] for line in lines if line.startswith("u1,"))
+    biases, training = stored["user_biases"][:, user], FactorRun.open(Path("run")).data().training
+    expected = (training.users == user).sum(), biases.mean(), biases.std()
+    np.testing.assert_allclose(np.float64(told), expected, rtol=1e-4)
 
 
 def test_chains_are_scored_alone_and_together(work, command, monkeypatch):
@@ -137,10 +141,11 @@ def test_chains_are_scored_alone_and_together(work, command, monkeypatch):
     run, read, seen = FactorRun.open(Path("two")), FactorRun.read_sample, []
     entries, testing, scale = run.sample_index(), run.data().testing, run.scale()
 
-    def error(some) -> float:
+    def expected(some) -> tuple[float, float]:
         states = [read(run, entry) for entry in some]
         found = predict(states, testing.users, testing.items, scale)
-        return rmse(found.mean, testing.values)
+        covered = np.abs(found.mean - testing.values) <= 1.64485 * found.deviation
+        return rmse(found.mean, testing.values), covered.mean()
 
     def counted(run, entry):
         seen.append(entry["file"])
@@ -150,9 +155,11 @@ def test_chains_are_scored_alone_and_together(work, command, monkeypatch):
     found = score(run)
     assert sorted(seen) == sorted(entry["file"] for entry in entries) and len(seen) > 4
     each = [[entry for entry in entries if entry["chain"] == chain] for chain in (0, 1)]
-    assert found.rmse_averaged == pytest.approx(error(entries))
-    assert found.rmse_of_chains == pytest.approx([*map(error, each)])
-    assert found.rmse == pytest.approx(np.mean([error(of[-1:]) for of in each]))
+    assert (found.rmse_averaged, found.coverage) == pytest.approx(expected(entries))
+    assert found.rmse_of_chains == pytest.approx([expected(of)[0] for of in each])
+    assert found.rmse == pytest.approx(np.mean([expected(of[-1:])[0] for of in each]))
+    mean = run.data().ratings.values[~run.data().heldout].mean()
+    assert found.rmse_of_mean == pytest.approx(np.sqrt(np.mean((testing.values - mean) ** 2)))
 
 
 def test_a_pair_is_not_taken_for_the_header(work, command):
@@ -205,19 +212,8 @@ def test_resumed_and_on_other_threads_runs_are_the_same(work, command, settings)
     train = ("factors", "train", "ratings.csv", *size, *often, *settings)
     command(*train, "-o", "whole", "--epochs", 8, "--threads", 1)
     command(*train, "-o", "parted", "--epochs", 3, "--threads", 2)
-    again = command(
-        "factors",
-        "train",
-        "-o",
-        "parted",
-        "--resume",
-        "--epochs",
-        8,
-        "--threads",
-        3,
-        "--progress",
-        "none",
-    )
+    go_on = ("--resume", "--epochs", 8, "--threads", 3, "--progress", "none")
+    again = command("factors", "train", "-o", "parted", *go_on)
     assert again.status == 0, again.stderr
     assert states("whole") == states("parted")
     assert len(states("whole")) >= 3
@@ -266,9 +262,9 @@ def test_a_run_that_ends_in_its_start_has_no_sample_yet(work, command):
     note = "Note: new has no posterior sample yet: a state of its start stands in for one"
     shown = command("factors", "evaluate", "new")
     assert "the newest state, there is no sample" in shown.stdout
-    assert note in shown.stderr and "in 90 % intervals" not in shown.stdout
+    assert note in shown.stderr and "in 90% intervals" not in shown.stdout
     # At least twice the start, of 5 sweeps.
-    assert "train on (topicmc factors train -o new --resume --epochs 16)" in shown.stdout
+    assert "continue training (topicmc factors train -o new --resume --epochs 16)" in shown.stdout
     score = json.loads(command("factors", "evaluate", "new", "--json").stdout)
     assert score["samples"] == 0 and score["coverage"] is None
     columns = ("--user", "user", "--item", "item")
@@ -313,7 +309,7 @@ def test_a_mode_has_no_samples(work, command):
     assert command("factors", "train", "ratings.csv", "-o", "mode", *SIZE, *options).status == 0
     shown = command("factors", "evaluate", "mode")
     assert "Note: mode has no samples: the mode that sgd has come to" in shown.stderr
-    assert "in 90 % intervals" not in shown.stdout and "train on" not in shown.stdout
+    assert "in 90% intervals" not in shown.stdout and "continue training" not in shown.stdout
     told = json.loads(command("factors", "evaluate", "mode", "--json").stdout)
     assert (told["rhat"], told["ess"], told["converged"]) == ({}, {}, None)
     assert "only chains that sample converge" in told["verdict"]
@@ -461,8 +457,6 @@ def some_sample(run):
 
 def swap(run, **arrays):
     """Puts other arrays into the newest sample, with a checksum that is right."""
-    from topicmc.storage.arrays import write_arrays
-
     opened = FactorRun.open(run)
     entries = opened.sample_index()
     path = run / "samples" / entries[-1]["file"]
@@ -485,19 +479,22 @@ DAMAGE = {
     "a sample of no numbers": lambda run: swap(run, user_precision=np.full(4, np.nan)),
     "a noise of infinity": lambda run: swap(run, tau=np.array(0.0)),
     "a precision below 0": lambda run: swap(run, user_precision=np.full(4, -1.0)),
-    "a deviation of nothing": lambda run: change(
-        run, ratings={**FactorRun(run).facts()["ratings"], "deviation": 0}
-    ),
+    "a deviation of nothing": lambda run: of_ratings(run, deviation=0),
     "no run.json": lambda run: (run / "run.json").unlink(),
     "other settings": lambda run: change(run, config={"factors": -3}),
     "unknown settings": lambda run: change(run, config={"colour": 3}),
-    "more users": lambda run: change(
-        run, ratings={**FactorRun(run).facts()["ratings"], "users": 9}
-    ),
+    "more users": lambda run: of_ratings(run, users=9),
     "no ratings in run.json": lambda run: change(run, ratings=3),
     "a link out of the run": lambda run: link(run),
-    "ids that begin inside a character": lambda run: split(run),
+    "ids that begin inside a character": lambda run: rewrite(run, split),
+    "ids whose lengths wrap": lambda run: rewrite(run, lambda arrays: arrays["user_offsets"].put(
+        [1, 2, 3], [(1 << 63) - 1, -(1 << 63), -1]
+    )),
 }  # fmt: skip
+
+
+def of_ratings(run, **about):
+    change(run, ratings={**FactorRun(run).facts()["ratings"], **about})
 
 
 def flip(path):
@@ -506,14 +503,15 @@ def flip(path):
     path.write_bytes(content)
 
 
-def split(run):
-    from topicmc.storage.arrays import write_arrays
-
+def rewrite(run, edit):
     arrays = dict(np.load(run / "ratings.npz"))
+    edit(arrays)
+    of_ratings(run, checksum=write_arrays(run / "ratings.npz", arrays))
+
+
+def split(arrays):
     end = arrays["user_offsets"][1]
     arrays["user_ids"][end - 1 : end + 1] = list("é".encode())
-    checksum = write_arrays(run / "ratings.npz", arrays)
-    change(run, ratings={**FactorRun(run).facts()["ratings"], "checksum": checksum})
 
 
 def link(run):

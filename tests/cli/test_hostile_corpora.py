@@ -156,7 +156,7 @@ TRAIN = ("train", "corpus", *OUT, "--topics", 5, "--progress", "none", "--update
 COMMANDS = {
     "info": ("corpus", "info", "corpus"),
     "verify": ("corpus", "verify", "corpus"),
-    "merge": ("corpus", "merge", "corpus", "corpus", *OUT),
+    "merge": ("corpus", "merge", "corpus", "sound", *OUT),
     "union": ("corpus", "merge", "sound", "corpus", "--union", *OUT),
     "add": ("corpus", "add", "corpus", "docword.small.txt"),
     "reshard": ("corpus", "reshard", "corpus", *OUT, "--shards", 2),

@@ -58,6 +58,10 @@ FACTS = {
         "run.json",
         lambda facts: facts.__setitem__("seeds", {f"t{k}": ["w"] for k in range(6)}),
     ),
+    "an origin of nothing": (
+        "run.json",
+        lambda facts: facts.__setitem__("origin", {"states": []}),
+    ),
     **{f"path {v!r}": of_corpus("path", v) for v in (["x"], "x\0", "\ud800")},
     **{f"from_run {v!r}": setting("from_run", v) for v in (5, ["x"], "x\0", "\ud800")},
     **{f"threads {v!r}": setting("threads", v) for v in (None, 0, "2", 10**12)},
@@ -252,6 +256,12 @@ ENCODED = {
     "a topic too many": COUNTS | {"topics": np.array([0, 1, 5], np.uint8)},
     "negative topics": COUNTS | {"topics": np.array([0, 1, -4])},
     "offsets that fall": COUNTS | {"offsets": np.r_[0, 5, np.full(119, 3)]},
+    "offsets that wrap": COUNTS | {"offsets": np.r_[0, (1 << 63) - 1, -2, np.full(118, 3)]},
+    **{
+        f"offsets of {kind}": COUNTS | {"offsets": np.r_[0, 200, np.full(119, 3)].astype(kind)}
+        for kind in ("uint8", "uint32", "uint64")
+    },
+    "offsets of another type": COUNTS | {"offsets": COUNTS["offsets"].astype(np.uint64)},
     "offsets of terabytes": COUNTS | {"offsets": np.r_[np.zeros(120, int), 1 << 50]},
     "no offsets": {name: array for name, array in COUNTS.items() if name != "offsets"},
     "a beta that is none": COUNTS | {"beta": np.array(np.nan)},

@@ -319,5 +319,5 @@ def test_the_first_rows_are_there_before_the_last_documents_are_read(run):
 
 def test_a_seed_is_that_of_standard_errors(run, command):
     result = command("infer", "run", "new.jsonl", "-o", "mixes.csv", "--seed", 3)
-    assert result.status == 2 and "--seed 3 is that of draws; add --se" in result.stderr
+    assert result.status == 2 and "--seed 3: is for the draws of --se; add that" in result.stderr
     assert not Path("mixes.csv").exists()

@@ -283,7 +283,7 @@ def test_large_arrays_of_tokens_are_in_files():
 
 def test_the_check_names_what_fits(small_corpus, command, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "topicmc.models.lda.jobs.available_memory", lambda: machine.PROGRAM + machine.COMPILING
+        "topicmc.host.machine.available_memory", lambda: machine.PROGRAM + machine.COMPILING
     )
     start = ("train", small_corpus.path, "-o", tmp_path / "run", "--updates", 1)
     seeds = {f"topic {k}": [word] for k, word in enumerate(small_corpus.vocabulary[:20])}

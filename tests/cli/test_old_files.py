@@ -7,6 +7,7 @@ so what is expected below comes from the files themselves, not from the code tha
 import itertools
 import json
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,8 @@ def test_old_corpora_are_sound_and_can_be_cared_for(old, done):
     assert (info["documents"], info["heldout"], info["words"]) == (DOCUMENTS, 6, WORDS)
     assert info["titles"] == info["times"] == DOCUMENTS
     done("corpus", "reshard", "corpus", "--shards", 3, "-o", "resharded")
-    done("corpus", "merge", "corpus", "corpus", "-o", "merged")
+    shutil.copytree("corpus", "twin")
+    done("corpus", "merge", "corpus", "twin", "-o", "merged")
     done("corpus", "add", "corpus", "documents.jsonl", "-o", "added", "--time", "date")
     for made, documents in (("resharded", 30), ("merged", 60), ("added", 66)):
         assert json.loads(done("corpus", "verify", made, "--json"))["sound"]

@@ -128,8 +128,9 @@ def test_given_words_that_are_in_no_document_are_counted(tmp_path):
 
 
 def test_merge_add_reshard(source, tmp_path):
-    run(prepare, source, "-o", tmp_path / "a")
-    told = run(corpus, "merge", tmp_path / "a", tmp_path / "a", "-o", tmp_path / "b").stdout
+    for name in ("a", "twin"):
+        run(prepare, source, "-o", tmp_path / name)
+    told = run(corpus, "merge", tmp_path / "a", tmp_path / "twin", "-o", tmp_path / "b").stdout
     assert told == (
         f"{tmp_path / 'b'}: 6 documents to train on, 0 held out, 5 words, 92 tokens, 2 shards\n"
     )
@@ -143,6 +144,8 @@ def test_merge_add_reshard(source, tmp_path):
     run(corpus, "verify", tmp_path / "c")
     with pytest.raises(UsageError, match="merge: name two corpora or more"):
         run(corpus, "merge", tmp_path / "a", "-o", tmp_path / "d")
+    with pytest.raises(UsageError, match="would count 2 times; name it once"):
+        run(corpus, "merge", *(tmp_path / name for name in ("a", "twin", "a")), "-o", tmp_path)
     with pytest.raises(UsageError, match="--force"):
         run(corpus, "reshard", tmp_path / "a", *options)
 

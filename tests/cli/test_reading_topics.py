@@ -16,6 +16,7 @@ from topicmc.cli.topic_table import print_topics
 from topicmc.corpora import Corpus
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
+from topicmc.storage.lease import Lease
 from topicmc.topics.reading import Topic
 
 
@@ -199,7 +200,7 @@ def test_a_terminal_gets_a_table_that_fits(finished):
         (("topics", "run", "--topic", -1), "--topic -1: the topics are 0 to 4"),
         (("topics", "run", "--uncertainty", "--level", 90), "--level 90: .* between 0 and 1"),
         (("topics", "run", "--by", "relevance", "--relevance", 2), "--relevance 2: .* from 0 to 1"),
-        (("topics", "run", "--level", 0.5), "--level 0.5 is that of intervals; add --uncertainty"),
+        (("topics", "run", "--level", 0.5), "--level 0.5: is for intervals; add --uncertainty"),
         (("topics", "run", "--relevance", 1), "--relevance 1 .*; add --by relevance"),
         (("evaluate", "run", "run", "--topics-file", "phi.npy"), "one RUN"),
     ],
@@ -271,19 +272,33 @@ def test_a_run_that_was_stopped_says_so(run, command, asked, done):
     assert "finish it (topicmc train -o run --resume" in lines(command("evaluate", run))[-1]
 
 
+def test_a_run_that_is_being_trained_says_so(run, command):
+    opened = TopicRun(run)
+    opened.update_facts(config={**opened.facts()["config"], "updates": 40})
+    lease = Lease(run)
+    told, verdict = command("topics", run).stderr, lines(command("evaluate", run))[-1]
+    lease.release()
+    assert re.fullmatch(
+        rf"Note: run is being trained \(process {os.getpid()} on .+\) and had done 12 of 40 updates"
+        r" when it was last evaluated\.\n",
+        told,
+    )
+    assert "; wait until training ends" in verdict and "--resume" not in verdict
+
+
 @pytest.mark.parametrize(
     ("asked", "advice"),
     [
-        ({}, "train on ({} --updates 24), some 30 s more."),
-        ({"updates": 5}, "train on ({} --updates 24), some 30 s more."),
+        ({}, "continue training ({} --updates 24), some 30 s more."),
+        ({"updates": 5}, "continue training ({} --updates 24), some 30 s more."),
         ({"updates": 36}, "finish it ({}), some 60 s more."),
         (
             {"updates": None, "epochs": 1.0, "until": "converged"},
-            "train on ({} --epochs 3.2 --until converged), some 30 s more.",
+            "continue training ({} --epochs 3.2 --until converged), some 30 s more.",
         ),
         (
             {"updates": None, "time_budget": 10.0},
-            "train on ({} --time-budget 60s), some 30 s more.",
+            "continue training ({} --time-budget 60s), some 30 s more.",
         ),
     ],
 )
@@ -311,7 +326,7 @@ def test_the_advice_leads_out_of_a_start(run, command, how):
     settings = ("--topics", 5, "--progress", "none", "--sampler", *how)
     assert command("train", "corpus", "-o", "short", *settings).status == 0
     verdict = lines(command("evaluate", "short"))[-1]
-    assert "has not left its start; train on (" in verdict
+    assert "has not left its start; continue training (" in verdict
     (advice,) = re.findall(r"topicmc (train -o short --resume[^;)]*)", verdict)
     assert command(*advice.split(), "--progress", "none").status == 0
     assert "has not left its start" not in lines(command("evaluate", "short"))[-1]
@@ -320,7 +335,7 @@ def test_the_advice_leads_out_of_a_start(run, command, how):
 def test_the_advice_is_for_all_runs(runs, command):
     verdict = lines(command("evaluate", *runs))[-1]
     more = [f"topicmc train -o {name} --resume --updates 24" for name in runs]
-    assert f"; train on both ({'; '.join(more)})." in verdict
+    assert f"; continue training both ({'; '.join(more)})." in verdict
     opened = TopicRun(Path("second"))
     opened.update_facts(config={**opened.facts()["config"], "updates": 40})
     verdict = lines(command("evaluate", *runs))[-1]
@@ -332,9 +347,10 @@ def test_resuming_says_what_it_cannot_do(run, command):
     for more in ((), ("--updates", 5)):
         done = command("train", "-o", run, "--resume", "--progress", "none", *more)
         assert (done.status, done.stdout) == (0, "")
-        assert done.stderr == (
-            "Nothing to do: run has made its 12 updates; it goes on with more --updates, --epochs"
-            " or --time-budget\n"
+        assert re.fullmatch(
+            r"Nothing to do: run ended after 12 updates and [\d.]+ s of training; it goes on with"
+            r" longer --updates, --epochs or --time-budget, which count from its beginning\n",
+            done.stderr,
         )
     opened = TopicRun(run)
     opened.update_facts(config={**opened.facts()["config"], "learn": "both"})

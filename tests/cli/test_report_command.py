@@ -52,6 +52,19 @@ def test_a_report_without_the_corpus_says_what_it_lacks(run, command):
     assert not Path("no.html").exists()
 
 
+def test_a_corpus_that_nobody_may_look_at_is_one_that_is_gone(run, command):
+    """As that of someone else is, and their stop words. Root may look anywhere, but at no name of
+    so many letters."""
+    facts = TopicRun.open(run).facts()["corpus"]
+    reading = {**facts["reading"], "stopwords": "s" * 300}
+    TopicRun(run).update_facts(corpus={**facts, "path": "/" + "x" * 300, "reading": reading})
+    result = command("report", run, "-o", "page.html")
+    assert result.status == 0 and "cannot be read (File name too long)" in result.stderr
+    Path("new.txt").write_text("word003 word004\n")
+    assert command("infer", run, "new.txt", "-o", "mixes.csv").status == 0
+    assert command("topics", run, "--coherence", "npmi").status == 3
+
+
 def test_a_note_on_a_damaged_corpus_has_one_full_stop(run, command):
     Path("corpus/corpus.json").write_text("{}")
     result = command("report", run, "-o", "page.html")
@@ -93,6 +106,8 @@ def test_what_stands_in_the_way_of_a_report(run, command):
         ((run, "-o", "page.html", "--level", 1), "level"),
         ((run, "-o", "page.pdf"), ".html or .htm"),
         ((run, "-o", "page"), ".html or .htm"),
+        ((run, "-o", f"{run}/samples/page.html"), "whose files are read"),
+        ((run, "-o", "corpus/page.html"), "whose files are read"),
     ):
         result = command("report", *arguments)
         assert result.status in (1, 2)

@@ -91,7 +91,7 @@ def test_a_run_that_goes_on_keeps_names_and_verdicts(here, command):
     told = json.loads(said(command("topics", "new", "--json")))["topics"]
     assert sum("seeds" in topic for topic in told) == 2
     wrong = command("train", "corpus", "--from", "run", "-o", "n", "--alpha", "1,2", *QUICK)
-    assert "--alpha has 2 numbers for 5 topics" in one_sentence(wrong)
+    assert "--alpha has 2 numbers for 5 topics; give as many" in one_sentence(wrong)
 
 
 def test_settings_may_be_in_a_file_and_cannot_change(here, command):
@@ -135,7 +135,7 @@ BAD = {
         "d.toml": ("x = []", "topic x has no words"),
         "e.toml": (b"\xff\xfe\x00\x01", "is no text in UTF-8"),
         "f.json": ('{"a": ["word003"], "a": ["word004"]}', "a comes twice"),
-        "g.csv": ("topic,word\na,word003\na,word003\n", "line 3 word003 comes twice"),
+        "g.csv": ("topic,word\na,word003\na,word003\n", "row 3: word003 comes twice"),
         "h.csv": ("topic,word,weight\na,word003,nan\n", "the weight nan is no number"),
         "i.txt": ("word003", "named .toml, .json or .csv"),
         "gone.toml": (None, "no such file"),

@@ -1,13 +1,17 @@
 """The one estimator of held-out perplexity, where its value is known or can be had otherwise."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from fake_runs import gamma_samples, make_run, topic_shapes
 
 from topicmc.corpora import Documents
 from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
-from topicmc.models.heldout import share_of, split_documents
+from topicmc.models.heldout import part_of, split_documents
 from topicmc.models.lda.completion import check_topics, perplexity, token_probabilities
+from topicmc.models.lda.scoring import score_run
 
 
 def random_documents(n_docs: int, n_words: int, seed: int = 0) -> Documents:
@@ -118,8 +122,37 @@ def test_shares_and_threads_do_not_change_a_probability():
     whole = score(split, phi)
     assert (score(split, phi, threads=3) == whole).all()
     for n_parts in (2, 3, 7):
-        parts = [score(share_of(split, i, n_parts), phi) for i in range(n_parts)]
+        parts = [score(part_of(split, i, n_parts), phi) for i in range(n_parts)]
         assert (np.concatenate(parts) == whole).all()
+
+
+def test_a_run_is_scored_on_a_corpus_with_other_words(tmp_path):
+    """In another order, and some that the run does not know. What topics hold of words that the
+    corpus lacks stays with these."""
+    generator = np.random.default_rng(1)
+    theta = np.array(gamma_samples(topic_shapes(50, 4), 2, generator), np.float32)
+    run = make_run(tmp_path / "run", {0: theta})
+    own, order = run.vocabulary(), generator.permutation(50)[:30]
+    words = ["alien", *(own[w] for w in order), "stranger"]
+    documents = random_documents(40, len(words))
+    corpus = SimpleNamespace(
+        heldout=documents, vocabulary=words, path="corpus", fingerprint="other", check=list
+    )
+    found = score_run(run, corpus, own, Threads(1))
+    known = np.array([word in own for word in words])
+    split = split_documents(documents, seed=0, known=known)
+    probabilities = []
+    for of_run in theta:
+        of_corpus = np.zeros((len(words), 4), np.float32)
+        of_corpus[known] = of_run[order]
+        sums = of_run.sum(axis=0, dtype=np.float64)
+        options = {"seed": 0, "threads": Threads(1)}
+        probabilities.append(
+            token_probabilities(split, of_corpus, sums, np.full(4, 0.1), **options)
+        )
+    assert found.perplexity_averaged == pytest.approx(perplexity(np.mean(probabilities, axis=0)))
+    assert found.perplexity == pytest.approx(perplexity(probabilities[1]))
+    assert found.unknown_words == documents.counts[~known[documents.word_ids]].sum() > 0
 
 
 def test_words_unknown_to_the_model_are_counted_and_left_out():

@@ -15,7 +15,7 @@ from topicmc import MatrixFactorization
 from topicmc.cli import main
 from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.errors import DataError, DivergedError
+from topicmc.errors import DataError, DivergedError, UsageError
 from topicmc.host import machine
 from topicmc.models.factors import jobs
 from topicmc.models.factors.data import RatingFile
@@ -64,7 +64,7 @@ def test_the_same_seed_gives_the_same_bits(ratings):
     assert not np.array_equal(first.predict(pairs), other.predict(pairs))
 
 
-def test_it_is_what_the_command_does(ratings, tmp_path):
+def test_it_is_what_the_command_does(ratings, tmp_path, monkeypatch):
     path, pairs, values, _ = ratings
     options = ("--factors", "3", "--epochs", "10", "--threads", "1", "--heldout", "0")
     with pytest.raises(SystemExit):
@@ -75,6 +75,9 @@ def test_it_is_what_the_command_does(ratings, tmp_path):
     assert of_run.get_params()["n_factors"] == 3
     with pytest.raises(DataError, match="no run here"):
         MatrixFactorization.from_run(tmp_path)
+    monkeypatch.setattr("topicmc.estimator.room.available_memory", lambda: 1_000)
+    with pytest.raises(UsageError, match=r"samples of .* users .* one at a time"):
+        MatrixFactorization.from_run(tmp_path / "run")
 
 
 def test_a_model_of_a_gibbs_run_can_be_fitted(ratings, tmp_path):

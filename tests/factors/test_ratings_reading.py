@@ -153,6 +153,8 @@ def test_parquet(tmp_path):
     parquet.write_table(pa.table({**columns, "u": [12345678901.0, 31.0]}), path)
     table = read_ratings(path, Columns("u", "i", "r"))
     assert cells(table) == [("12345678901", "x", 3), ("31", "y", 4)]
+    with pytest.raises(UsageError, match="--delimiter ';': goes with text, and .* is Parquet"):
+        read_ratings(path, Columns("u", "i", "r"), delimiter=";")
     for name, value, told in (
         ("u", [7, None], "row 2: the user is missing"),
         ("r", [3.0, None], "row 2: the rating is missing"),

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import weakref
 from dataclasses import replace
 from pathlib import Path
@@ -249,8 +250,9 @@ def test_the_place_of_runs_is_not_told(run, corpus, tmp_path):
 
 def test_runs_of_one_name_are_told_apart_without_their_paths(run, tmp_path):
     other = TopicRun(tmp_path / "o'brien" / "run")  # a path that a shell has to have quoted
-    told = by_folders(f"{run.path} rises; train on ({other.resume_command})", [run, other])
-    assert told == "run (1) rises; train on (topicmc train -o 'run (2)' --resume)"
+    command = f"topicmc train -o {shlex.quote(str(other.path))} --resume"
+    told = by_folders(f"{run.path} rises; continue training ({command})", [run, other])
+    assert told == "run (1) rises; continue training (topicmc train -o 'run (2)' --resume)"
     assert by_folders("Converged of run", [TopicRun(Path("run"))]) == "Converged of run"
 
 
