@@ -95,7 +95,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "a.toml").mkdir()
     os.mkfifo(tmp_path / "a.json")
-    told = {"a.csv": "is no text in UTF-8", "a.toml": "is a folder", "a.json": "no such file"}
+    told = {"a.csv": "is no text in UTF-8", "a.toml": "is a folder", "a.json": "is a pipe"}
     for name, sentence in told.items():
         with pytest.raises(DataError, match=sentence):
             read_seeds(tmp_path / name)
