@@ -29,10 +29,9 @@ def read_seeds(path: Path) -> Seeds:
     }
     where = f"--seeds {path}"
     read = readers.get(path.suffix.lower())
-    if read is None and path.name.isdecimal():
+    if read is None and str(path).isdecimal():
         raise DataError(
-            f"{where}: is no file of seed words; the number that decides chance is --seed"
-            f" {path.name}"
+            f"{where}: is no file of seed words; the number that decides chance is --seed {path}"
         )
     if read is None:
         raise DataError(f"{where}: seeds are in a file named .toml, .json or .csv; rename it")
