@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -75,7 +76,7 @@ BROKEN = {
     "g.csv": ("topic,word\nsport,match,team\n", "row 2 has 3 cells, and the first line 2"),
     "h.csv": ("topic,word,word\nsport,match,team\n", "names its columns: topic,word"),
     "i.csv": ("topic,word,weight\nsport,match,1_0\n", "the weight '1_0' is no number"),
-    "3": ("", "the number that decides chance is --seed 3"),
+    "63": ("", "named .toml, .json or .csv"),  # as the shell names what it gives
 }
 
 
@@ -89,6 +90,11 @@ def test_a_file_of_anything_else_is_refused_in_a_sentence(tmp_path, name):
     assert str(error.value).startswith(f"--seeds {tmp_path / name}: ") and "\n" not in str(
         error.value
     )
+
+
+def test_a_number_is_taken_for_that_of_chance():
+    with pytest.raises(DataError, match="the number that decides chance is --seed 3"):
+        read_seeds(Path("3"))
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path):
