@@ -28,6 +28,7 @@ from topicmc.cli.options import (
 from topicmc.cli.printing import in_units
 from topicmc.cli.topic_table import print_topics
 from topicmc.cli.training import (
+    averaged,
     carry_out,
     check_resume,
     heard,
@@ -344,13 +345,8 @@ def _chains(config: Resolved) -> str:
 
 def _result(outcome: Outcome) -> str:
     if outcome.score is None:
-        text = "; no perplexity, as no documents are held out (topicmc prepare --heldout N)"
-    else:
-        text = f", held-out perplexity {outcome.score:,.1f}"
-    if outcome.score_averaged is not None:
-        averaged = f"{outcome.score_averaged:,.1f} averaged over {outcome.averaged_over}"
-        text += f" of the newest sample, {averaged}"
-    return text
+        return "; no perplexity, as no documents are held out (topicmc prepare --heldout N)"
+    return f", held-out perplexity {outcome.score:,.1f}" + averaged(outcome, ",.1f")
 
 
 def _slow(items: tuple[str, ...]) -> dict[int, float]:

@@ -171,6 +171,14 @@ def tell_nothing_to_do(run: RunDirectory, outcome: Outcome, listener: Listener) 
     listener.message(f"Nothing to do: {run.path} {ended}; it goes on with {more}")
 
 
+def averaged(outcome: Outcome, precision: str) -> str:
+    """What follows the score of the newest sample where there is one averaged over samples."""
+    if outcome.score_averaged is None:
+        return ""
+    mean = f"{outcome.score_averaged:{precision}} averaged over {outcome.averaged_over}"
+    return f" of the newest sample, {mean}"
+
+
 def tell_result(
     run: RunDirectory, outcome: Outcome, until: str, result: str, evaluate: str, listener: Listener
 ) -> None:

@@ -25,6 +25,7 @@ from topicmc.cli.options import (
     transport_option,
 )
 from topicmc.cli.training import (
+    averaged,
     carry_out,
     check_length,
     check_resume,
@@ -276,8 +277,4 @@ def _headline(config: Resolved, data: RatingData) -> str:
 def _result(outcome: Outcome) -> str:
     if outcome.score is None:
         return "; no error, as no ratings are held out (--heldout F)"
-    text = f", held-out RMSE {outcome.score:.4f}"
-    if outcome.score_averaged is not None:
-        averaged = f"{outcome.score_averaged:.4f} averaged over {outcome.averaged_over}"
-        text += f" of the newest sample, {averaged}"
-    return text
+    return f", held-out RMSE {outcome.score:.4f}" + averaged(outcome, ".4f")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from topicmc.cli.options import print_json
 from topicmc.cli.training import (
+    averaged,
     carry_out,
     heard,
     job,
@@ -159,8 +160,4 @@ def _headline(config: Resolved, corpus: Corpus) -> str:
 def _result(outcome: Outcome) -> str:
     if outcome.score is None:
         return "; no score, as no documents are held out (topicmc prepare --heldout N)"
-    text = f", {outcome.score:.4f} nats a held-out document"
-    if outcome.score_averaged is not None:
-        averaged = f"{outcome.score_averaged:.4f} averaged over {outcome.averaged_over}"
-        text += f" of the newest sample, {averaged}"
-    return text
+    return f", {outcome.score:.4f} nats a held-out document" + averaged(outcome, ".4f")
