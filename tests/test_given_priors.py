@@ -197,7 +197,7 @@ def test_a_command_with_a_base_above_given_priors_can_be_repeated(small_corpus, 
 def test_priors_that_memory_cannot_hold(tmp_path, monkeypatch):
     """Which is seen before they are laid out."""
     path = written(tmp_path, "listed.csv")
-    monkeypatch.setattr("topicmc.models.lda.priors.given.available_memory", lambda: 300)
+    monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: 300)
     with pytest.raises(UsageError, match="priors of 5 words in 3 topics need about"):
         matrix_of(path, TrainConfig(beta=0.3))
     monkeypatch.setattr("topicmc.models.lda.priors.given.available_memory", lambda: 100)

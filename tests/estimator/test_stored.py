@@ -198,10 +198,10 @@ def test_a_run_whose_samples_do_not_fit_in_memory_is_refused(tmp_path, monkeypat
     """72 bytes each, and as much as two more."""
     run = make_run(tmp_path / "run", {0: [np.ones((9, 2))] * 3}, sampler="adlda")
     run.update_facts(passes=1.0)
-    monkeypatch.setattr("topicmc.estimator.room.available_memory", lambda: 359)
+    monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: 359)
     with pytest.raises(UsageError, match=r"3 samples of 2 topics over 9 words need .* one at"):
         LDA.from_run(run.path)
-    monkeypatch.setattr("topicmc.estimator.room.available_memory", lambda: 360)
+    monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: 360)
     assert len(LDA.from_run(run.path).samples_) == 3
 
 

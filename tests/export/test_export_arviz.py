@@ -76,7 +76,7 @@ def test_several_runs_and_all_words(made, small_corpus, tmp_path):
 
 def test_words_that_do_not_fit_in_memory_are_refused(made, monkeypatch):
     """Of 5 topics, in 12 draws, three times 8 bytes each."""
-    monkeypatch.setattr("topicmc.export.arviz.available_memory", lambda: 12 * 5 * 10 * 24)
+    monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: 12 * 5 * 10 * 24)
     runs = made.source().runs
     assert inference_data(runs, 10)["posterior"]["phi"].shape[-1] == 10
     with pytest.raises(UsageError, match="--words 11: 12 draws of so many words of 5 topics need"):

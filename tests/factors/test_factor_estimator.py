@@ -75,7 +75,7 @@ def test_it_is_what_the_command_does(ratings, tmp_path, monkeypatch):
     assert of_run.get_params()["n_factors"] == 3
     with pytest.raises(DataError, match="no run here"):
         MatrixFactorization.from_run(tmp_path)
-    monkeypatch.setattr("topicmc.estimator.room.available_memory", lambda: 1_000)
+    monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: 1_000)
     with pytest.raises(UsageError, match=r"samples of .* users .* one at a time"):
         MatrixFactorization.from_run(tmp_path / "run")
 

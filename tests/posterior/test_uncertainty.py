@@ -108,7 +108,7 @@ def test_topics_that_memory_is_too_small_to_read(tmp_path, monkeypatch):
     run = make_run(tmp_path / "a", {0: [SHAPES]})
     run.update_facts(corpus={**run.facts()["corpus"], "words": W})
     run, free = TopicRun.open(run.path), [memory_of(W, K, K, 1)]
-    monkeypatch.setattr("topicmc.topics.chains.available_memory", lambda: free[0])
+    monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: free[0])
     assert posterior_of([run]).n_chains == 1
     free[0] -= 1
     with pytest.raises(UsageError, match="a: 6 topics over 80 words need about 0.0 GB of memory"):
@@ -121,7 +121,7 @@ def test_of_a_view_memory_has_to_hold_all_topics_of_its_run(tmp_path, monkeypatc
     run.update_facts(corpus={**run.facts()["corpus"], "words": W})
     view = edit(TopicRun.open(run.path), Edits(drops=[0, 1, 2, 3]), tmp_path / "view")
     free = [memory_of(W, 2, K, 1)]
-    monkeypatch.setattr("topicmc.topics.chains.available_memory", lambda: free[0])
+    monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: free[0])
     assert posterior_of([view]).n_chains == 1
     free[0] -= 1
     with pytest.raises(UsageError, match="view: 2 topics over 80 words need about"):

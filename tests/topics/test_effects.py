@@ -352,7 +352,7 @@ def test_groups_that_memory_is_too_small_for(known, monkeypatch):
     """Twelve arrays of 8 draws, 3 groups and 2 topics."""
     corpus, posterior, *_ = known
     free = [12 * 8 * 8 * 3 * 2]
-    monkeypatch.setattr("topicmc.topics.effects.available_memory", lambda: free[0])
+    monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: free[0])
     assert effects(posterior, corpus, "group").groups.names == ["10", "11", "9"]
     free[0] -= 1
     with pytest.raises(UsageError, match="--by group: 3 groups of 2 topics need about 0.0 GB of"):

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from topicmc.engine.listeners import Terms, listener
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.estimator.parameters import in_own_words, plain, seed_of
-from topicmc.estimator.room import check_room
 from topicmc.estimator.warning import warn
 from topicmc.host.interrupts import Interrupt, on_ctrl_c, unwound
+from topicmc.host.machine import check_room
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.jobs import run_on
 from topicmc.models.factors.layout import Layout

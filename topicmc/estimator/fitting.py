@@ -17,11 +17,11 @@ from topicmc.corpora.making.emission import write_parts
 from topicmc.corpora.shards import count_dtype, id_dtype
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.estimator.priors import NO_FILE
-from topicmc.estimator.room import check_room, of_samples
-from topicmc.estimator.saved import read
+from topicmc.estimator.saved import of_samples, read
 from topicmc.estimator.stored import Record, Visits
 from topicmc.estimator.watching import Watcher
 from topicmc.host.interrupts import on_ctrl_c, unwound
+from topicmc.host.machine import check_room
 from topicmc.models.lda import jobs
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.model import training_of

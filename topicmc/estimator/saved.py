@@ -14,9 +14,9 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
 from topicmc.estimator.incremental import Stream
 from topicmc.estimator.parameters import PRIORS
-from topicmc.estimator.room import check_room, of_samples
 from topicmc.estimator.stored import Record, Visits
 from topicmc.export.places import staging
+from topicmc.host.machine import check_room
 from topicmc.models.lda.draws import keeps_counts
 from topicmc.models.lda.planning.plan import draws_per_epoch
 from topicmc.models.lda.run import STREAM, TopicRun
@@ -92,6 +92,12 @@ def read(run: TopicRun, chain: int = 0) -> Record:
     if "stream" in told:
         _read_stream(run, told, record)
     return record
+
+
+def of_samples(number: int, n_topics: int, n_words: int) -> float:
+    """Bytes of so many samples of topics all together, with one as it is read, or their mean in
+    float64."""
+    return 4.0 * (number + 2) * n_topics * n_words
 
 
 def check_memory(run: TopicRun, chain: int, n_words: int) -> None:

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topicmc.errors import DataError, UsageError
+from topicmc.errors import DataError
 from topicmc.export.libraries import library
 from topicmc.export.source import Source
-from topicmc.host.machine import available_memory
+from topicmc.host.machine import check_room
 from topicmc.host.version import VERSION
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.convergence import aligned
@@ -107,13 +107,11 @@ def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:
 def _check_memory(words: np.ndarray, n_draws: int) -> None:
     """UsageError where so many draws of words (K, M) do not fit in memory, thrice: as they are
     read, put together, and as a file."""
-    needed, free = 3.0 * 8 * n_draws * words.size, available_memory()
-    if free is not None and needed > free:
-        raise UsageError(
-            f"--words {words.shape[1]}: {n_draws:,} draws of so many words of {len(words):,} topics"
-            f" need about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; give"
-            " fewer"
-        )
+    check_room(
+        3.0 * 8 * n_draws * words.size,
+        f"--words {words.shape[1]}: {n_draws:,} draws of so many words of {len(words):,} topics",
+        "give fewer",
+    )
 
 
 def _names(labels: Labels) -> dict[str, np.ndarray]:

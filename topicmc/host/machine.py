@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from topicmc.errors import UsageError
+
 PROGRAM = 88_000_000
 """Bytes of a process: Python, the libraries, the compiled kernels, and what the allocator keeps."""
 MPI = 8_000_000
@@ -189,6 +191,16 @@ def too_little(needed: int, processes: int) -> int | None:
     to compile kernels; None if they do not, or the system does not say."""
     free = available_memory()
     return free if free is not None and needed > free - processes * COMPILING else None
+
+
+def check_room(needed: float, what: str, remedy: str) -> None:
+    """UsageError, which says for ``what`` and the remedy, where so many bytes cannot be had now."""
+    free = available_memory()
+    if free is not None and needed > free:
+        raise UsageError(
+            f"{what} need about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free;"
+            f" {remedy}"
+        )
 
 
 def group_limits(membership: Path = _MEMBERSHIP, root: Path = _MOUNT) -> Iterator[tuple[Path, int]]:

@@ -17,7 +17,7 @@ import numpy as np
 from topicmc.corpora.of_runs import NO_CORPUS
 from topicmc.engine.schedule import split_groups
 from topicmc.errors import UsageError
-from topicmc.host.machine import available_cores, available_memory
+from topicmc.host.machine import available_cores, check_room
 from topicmc.kernels.threads import Threads
 from topicmc.models.corpus_run import check_distinct
 from topicmc.models.lda.draws import chain_of, keeps_counts
@@ -96,17 +96,15 @@ def memory_of(n_words: int, n_topics: int, n_kept: int, n_chains: int) -> int:
 
 def _check_memory(runs: Sequence[TopicRun], n_chains: int) -> None:
     first, n_topics = runs[0], runs[0].n_topics
-    n_words, free = first.shape[0], available_memory()
-    if n_words is None or free is None:
+    n_words = first.shape[0]
+    if n_words is None:
         return
     n_kept = max(run.facts()["config"]["topics"] for run in runs)
-    needed = memory_of(n_words, n_topics, n_kept, n_chains)
-    if needed > free:
-        raise UsageError(
-            f"{first.place}: {n_topics:,} topics over {n_words:,} words need about"
-            f" {needed / 1e9:.1f} GB of memory to be read, and {free / 1e9:.1f} GB are free; read"
-            " them on a larger machine"
-        )
+    check_room(
+        memory_of(n_words, n_topics, n_kept, n_chains),
+        f"{first.place}: {n_topics:,} topics over {n_words:,} words",
+        "read them on a larger machine",
+    )
 
 
 def _match(reference: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

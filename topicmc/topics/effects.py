@@ -39,7 +39,7 @@ from topicmc.corpora.metadata import parse_day
 from topicmc.corpora.naming import whole_line
 from topicmc.corpora.periods import UNITS, periods_of, prepare_again
 from topicmc.errors import UsageError
-from topicmc.host.machine import available_memory
+from topicmc.host.machine import check_room
 from topicmc.kernels.threads import Threads
 from topicmc.topics.prevalence import (
     LEAST_DOCUMENTS,
@@ -175,13 +175,11 @@ def effects_of(posterior: Posterior, corpus: Corpus, groups: Groups, threads: Th
 
 def _check_memory(posterior: Posterior, groups: Groups) -> None:
     n_groups, n_topics = len(groups.names), len(posterior.phi)
-    needed, free = _ARRAYS * memory_of(posterior, n_groups), available_memory()
-    if free is not None and needed > free:
-        raise UsageError(
-            f"--by {groups.by}: {n_groups:,} groups of {n_topics:,} topics need about"
-            f" {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; name a column of"
-            " fewer values"
-        )
+    check_room(
+        _ARRAYS * memory_of(posterior, n_groups),
+        f"--by {groups.by}: {n_groups:,} groups of {n_topics:,} topics",
+        "name a column of fewer values",
+    )
 
 
 # --- groups ---------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ import numpy as np
 
 from topicmc.corpora.readers.npz import DAMAGE
 from topicmc.errors import DataError, UsageError
-from topicmc.host.machine import available_memory
+from topicmc.host.machine import available_memory, check_room
 from topicmc.models.lda.planning.defaults import default_beta
 from topicmc.models.lda.priors.seed_settings import Seeds
 from topicmc.models.lda.priors.seeds import SeedWords, found_in
@@ -155,13 +155,11 @@ def over_base(listed: Any, usual: float, where: str) -> tuple[float, Additions]:
 
 def _check_room(n_words: int, n_topics: int, where: str) -> None:
     """UsageError where there is no memory for so many priors, and two copies of them."""
-    needed, free = 3 * 8 * n_words * n_topics, available_memory()
-    if free is not None and needed > free:
-        raise UsageError(
-            f"{where}: priors of {n_words:,} words in {n_topics:,} topics need about"
-            f" {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; list none below"
-            " --beta, and fewer words"
-        )
+    check_room(
+        3 * 8 * n_words * n_topics,
+        f"{where}: priors of {n_words:,} words in {n_topics:,} topics",
+        "list none below --beta, and fewer words",
+    )
 
 
 def _read(path: Path, vocabulary: Sequence[str]) -> Any:
