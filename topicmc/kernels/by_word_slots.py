@@ -6,9 +6,9 @@ As in `topicmc.kernels.sparse` the conditional is a mixture of two parts,
 
     p(z_di = k | …) ∝ n_dk^{−di} φ_kw  +  α_k φ_kw.
 
-The first is summed over the topics that the document has: 16 slots a line, each a topic and its
-count. The second is one table for all tokens of a word, made when their turn comes; what a token
-adds to it itself is a slice, which the target steps over.
+The first is summed over the topics that the document has. A line of 64 bytes holds 16 slots: their
+topics, then their counts. The second is one table for all tokens of a word, made when their turn
+comes; what a token adds to it itself is a slice, which the target steps over.
 
 Where many topics are, few words have tokens of most. Then the second part is split once more,
 
@@ -38,6 +38,7 @@ from topicmc.kernels.lanes import (
     lane_of,
     load,
     mul,
+    one_less_where,
     peek,
     peek_bits,
     pick,
@@ -61,7 +62,10 @@ _COUNT = np.uint16(1)
 _LINE, _FIXED = 4, 6
 _ROWS = 1 << 16  # bytes of tables of words that a batch has tokens of
 _FEW = 8  # lines that most documents do not exceed
-_ASKED = 64  # slots of a document that are asked for before their turn comes; more gain nothing
+_ASKED = 4  # lines of a document that are asked for before their turn comes; more gain nothing
+_LINE_SIZE = 2 * LANES  # numbers in a line; a slot is named by where its topic lies
+_COUNTS = np.uintp(LANES)  # from the topic of a slot to its count
+_FIRST, _N_LINES, _NEXT = range(3)  # of a document: its first slot, its lines, its next token
 _SEEN = 8  # the documents whose lines are counted are one in so many
 MOST_TOPICS = 65_520
 """Topics, at most: one number more says that a slot is empty."""
@@ -95,37 +99,35 @@ def redraw(
     scale, without_one = (UNIT * inverse for inverse in inverse_sums(topic_totals, beta))
     lengths = np.diff(offsets)
     lines = -(-np.minimum(lengths, n_padded) // LANES)
-    starts = np.zeros(len(offsets), np.int64)
-    np.cumsum(LANES * lines, out=starts[1:])
+    ends = _LINE_SIZE * np.cumsum(lines)
     held = None if isinstance(beta.entries, Rows) else held
     n_rows = BATCH if held is not None else max(2, min(BATCH, _ROWS // (4 * n_padded)))
     n_rows, n_blocks = n_rows + 1, n_padded // LANES  # one more, for the word to come
-    widest = int(lines.max(initial=1)) * LANES
+    widest, wide = int(lines.max(initial=1)) * LANES, n_padded + TABLE_EXTRA
     changes = np.zeros(n_padded, np.int64)
     scratch = (
-        (kept("slots", starts[-1], np.uint16), kept("counts", starts[-1], np.uint16)),
-        (starts, kept("lines", len(lengths), np.int64), kept("next", len(lengths), np.int64)),
+        kept("slots", _LINE_SIZE * int(lines.sum()), np.uint16),
+        kept("documents", 4 * len(lengths), np.int32).reshape(-1, 4),
         (kept("rows", n_padded + LANES, np.float32), alpha, scale, alpha * scale),
         (
             surround(kept("tables", BATCH * (widest + TABLE_EXTRA), np.float32), widest),
-            surround(kept("second", n_rows * (n_padded + TABLE_EXTRA), np.float32), n_padded),
-            surround(kept("smooth", n_padded + TABLE_EXTRA, np.float32), n_padded),
+            surround(kept("second", (n_rows + 1) * wide, np.float32), n_padded),
         ),
         (
-            kept("blocks", n_rows * n_blocks, np.uint16).reshape(n_rows, n_blocks),
-            kept("places of blocks", n_rows * n_blocks, np.uint16).reshape(n_rows, n_blocks),
-            np.zeros(n_rows, np.int64),
+            kept("blocks", (n_rows + 1) * n_blocks, np.uint16),
+            kept("places of blocks", n_rows * n_blocks, np.uint16),
+            np.full(n_rows + 1, n_blocks),
         ),
         (
             kept("slot of", n_padded, np.int64),
-            kept("places", 5 * BATCH, np.int64).reshape(5, BATCH),
+            kept("places", 8 * BATCH, np.int64).reshape(8, BATCH),
         ),
         kept("numbers", 5 * BATCH, np.float32).reshape(5, BATCH),
         kept("uniforms", len(tile.docs) + 64, np.float32),
     )
-    (topic_of, counts), (slot_of, _) = scratch[0], scratch[5]
-    topic_of.fill(n_padded)
-    counts.fill(0)
+    (slots, documents), (slot_of, _) = scratch[:2], scratch[5]
+    slots.reshape(-1, 2, LANES)[:] = [[n_padded], [0]]
+    documents[:, _FIRST] = ends - _LINE_SIZE * lines
     slot_of.fill(-1)
     scratch[2][0][n_padded:] = 0
     _draw(
@@ -165,48 +167,51 @@ def _lines(docs, offsets, z, seen):
 
 
 @njit(nogil=True, cache=True)
-def _take_slots(offsets, z, slots, places, slot_of):
+def _take_slots(offsets, z, slots, documents, slot_of):
     """Slots of the topics that documents have, in the order in which they come."""
-    topic_of, counts = slots
-    starts, n_lines, next_of = places
-    for d in range(np.uintp(len(n_lines))):
-        n = np.uintp(starts[d])
-        for i in range(np.uintp(offsets[d]), np.uintp(offsets[d + np.uintp(1)])):
+    one = np.uintp(1)
+    for d in range(np.uintp(len(documents))):
+        first = np.uintp(documents[d, _FIRST])
+        end = first
+        for i in range(np.uintp(offsets[d]), np.uintp(offsets[d + one])):
             topic = np.uintp(z[i])
             # Whether a topic is new cannot be foreseen, so there is no branch.
             new = slot_of[topic] < 0
-            slot = n if new else np.uintp(slot_of[topic])
+            slot = end if new else np.uintp(slot_of[topic])
             slot_of[topic] = slot
-            topic_of[slot] = topic
-            counts[slot] += _COUNT
-            n += np.uintp(new)
-        for slot in range(np.uintp(starts[d]), n):
-            slot_of[np.uintp(topic_of[slot])] = -1
-        n_lines[d] = (np.intp(n) - starts[d] + LANES - 1) // LANES
-        next_of[d] = offsets[d]
+            slots[slot] = topic
+            slots[slot + _COUNTS] += _COUNT
+            end += np.uintp(new)
+            end += _COUNTS * np.uintp(new & (end % _COUNTS == 0))
+        for i in range(np.uintp(offsets[d]), np.uintp(offsets[d + one])):
+            slot_of[np.uintp(z[i])] = -1
+        documents[d, _N_LINES] = (np.intp(end - first) + _LINE_SIZE - 1) // _LINE_SIZE
+        documents[d, _NEXT] = offsets[d] - offsets[0]
 
 
 @njit(nogil=True, cache=True)
-def _tally(slots, starts, n_lines, totals, sign):
-    topic_of, counts = slots
-    for d in range(np.uintp(len(n_lines))):
-        for slot in range(np.uintp(starts[d]), np.uintp(starts[d] + LANES * n_lines[d])):
-            if counts[slot] > 0:
-                totals[np.uintp(topic_of[slot])] += sign * np.int64(counts[slot])
+def _tally(slots, documents, totals, sign):
+    for d in range(np.uintp(len(documents))):
+        first, n_lines = documents[d, _FIRST], documents[d, _N_LINES]
+        for line in range(first, first + _LINE_SIZE * n_lines, _LINE_SIZE):
+            for slot in range(np.uintp(line), np.uintp(line + LANES)):
+                count = np.int64(slots[slot + _COUNTS])
+                if count > 0:
+                    totals[np.uintp(slots[slot])] += sign * count
 
 
 @njit(nogil=True, cache=True)
-def _list(blocks, r, held, word, n_blocks):
-    """The blocks of a word that are not left out; returns their number."""
+def _list(blocks, begin, held, word, n_blocks):
+    """The blocks of a word that are not left out, written from a place on; returns their number."""
     if held is None:
         for i in range(np.uintp(n_blocks)):
-            blocks[r, i] = i
+            blocks[np.uintp(begin) + i] = i
         return np.intp(n_blocks)
-    return blocks_of(held, word, blocks[r])
+    return blocks_of(held, word, blocks, begin)
 
 
 @njit(nogil=True, cache=True)
-def _smooth(table, rows, entries, n_padded):
+def _smooth(second, begin, rows, entries, n_padded):
     """φ of a word without tokens, and the table of what all words have of their second part;
     returns the total of that."""
     psi, alpha, scale, _ = rows
@@ -215,18 +220,20 @@ def _smooth(table, rows, entries, n_padded):
         level = mul(entry_lanes(prior, k), load(scale, k))
         store(psi, k, level)
         cumulative = fma(level, load(alpha, k), cumulative)
-        store(table, TABLE_HEAD + k, cumulative)
-    return close(table, 0, cumulative)
+        store(second, begin + TABLE_HEAD + k, cumulative)
+    return close(second, begin, cumulative)
 
 
 @njit(nogil=True, cache=True)
-def _open(table, begin, rows, blocks, place_of, held, phi, word, prior, n_padded):
+def _open(second, r, rows, lists, held, phi, word, prior, n_padded):
     """φ of a word, and the table of its second part, of the blocks listed; returns the total of
     that."""
     psi, alpha, scale, _ = rows
+    blocks, place_of, n_listed = lists
+    begin, at = r * (n_padded + TABLE_EXTRA), r * (n_padded // LANES)
     cumulative, row, place = splat(_NONE), word * n_padded, begin + TABLE_HEAD
-    for i in range(np.uintp(len(blocks))):
-        block = np.intp(blocks[i])
+    for i in range(np.uintp(n_listed[np.uintp(r)])):
+        block = np.intp(blocks[np.uintp(at) + i])
         k = LANES * block
         tally, factor = to_floats(load(phi, row + k)), load(scale, k)
         level = mul(add(tally, entry_lanes(prior, k)), factor)
@@ -236,20 +243,22 @@ def _open(table, begin, rows, blocks, place_of, held, phi, word, prior, n_padded
         else:
             cumulative = fma(mul(tally, factor), load(alpha, k), cumulative)
             drop_if(held, word, block, count_at_most(tally, _NONE) == LANES)
-        place_of[np.uintp(block)] = i
-        store(table, place, cumulative)
+        place_of[np.uintp(at + block)] = i
+        store(second, place, cumulative)
         place += LANES
     for k in range(place, place + TABLE_EXTRA - TABLE_HEAD, LANES):
-        store(table, k, splat(_INFINITY))
-    return close(table, begin, cumulative)
+        store(second, k, splat(_INFINITY))
+    return close(second, begin, cumulative)
 
 
 @njit(nogil=True, cache=True)
-def _leave(rows, blocks, prior):
+def _leave(r, rows, lists, prior, n_padded):
     """Makes φ that of a word without tokens again."""
     psi, _, scale, _ = rows
-    for i in range(np.uintp(len(blocks))):
-        k = LANES * np.intp(blocks[i])
+    blocks, _, n_listed = lists
+    at = np.uintp(r * (n_padded // LANES))
+    for i in range(np.uintp(n_listed[np.uintp(r)])):
+        k = LANES * np.intp(blocks[at + i])
         store(psi, k, mul(entry_lanes(prior, k), load(scale, k)))
 
 
@@ -257,24 +266,23 @@ def _leave(rows, blocks, prior):
 def _move(slots, first, n_lines, old_slot, new):
     """Counts a token of another topic, which may have no slot yet, than that of its slot; returns
     the lines in use."""
-    topic_of, counts = slots
-    last = first + LANES * n_lines
+    last = first + _LINE_SIZE * n_lines
     found = empty = last
     # All is read before anything is written: a vector cannot be loaded while a part is on its way.
-    for at in range(last - LANES, first - LANES, -LANES):
+    for at in range(last - _LINE_SIZE, first - _LINE_SIZE, -_LINE_SIZE):
         lane, gap = (
-            lane_of(load(topic_of, at), np.int32(new)),
-            lane_of(load(counts, at), np.int32(0)),
+            lane_of(load(slots, at), np.int32(new)),
+            lane_of(load(slots, at + LANES), np.int32(0)),
         )
         found = at + lane if lane < LANES else found
         empty = at + gap if gap < LANES else empty
     old_slot = np.uintp(old_slot)
-    left = counts[old_slot] - _COUNT
-    counts[old_slot] = left
+    left = slots[old_slot + _COUNTS] - _COUNT
+    slots[old_slot + _COUNTS] = left
     free = old_slot if left == 0 else np.uintp(empty)
     slot = np.uintp(found) if found < last else free
-    topic_of[slot] = new
-    counts[slot] += _COUNT
+    slots[slot] = new
+    slots[slot + _COUNTS] += _COUNT
     return n_lines + np.intp(slot >= np.uintp(last))
 
 
@@ -284,93 +292,85 @@ def _draw(
     update, held, scratch, before, after, changes,
 ):  # fmt: skip
     # Places in arrays are unsigned: numba would look whether they are negative.
-    slots, places, rows, tables, (blocks, place_of, n_held), lists, numbers, uniforms = scratch
-    topic_of, counts = slots
-    starts, n_lines, next_of = places
-    table, second, smooth = tables
-    at, slot_of_token, listed, word_of, new_slots = (
-        lists[1][0],
-        lists[1][1],
-        lists[1][2],
-        lists[1][3],
-        lists[1][4],
-    )
+    slots, documents, rows, (table, second), lists, (slot_of, places), numbers, uniforms = scratch
+    blocks, place_of, n_listed = lists
+    at, slot_of_token, drawn, word_of = places[0], places[1], places[2], places[3]
+    new_slots, start_of, lines_of, row_of_token = places[4], places[5], places[6], places[7]
     psi, alpha, _, prior_of = rows
     targets, slices, firsts, totals = numbers[0], numbers[1], numbers[2], numbers[3]
     remains = numbers[4]
-    stride, wide = len(table) // BATCH, n_padded + TABLE_EXTRA
-    n_rows, n_blocks = blocks.shape
+    stride, wide, n_blocks = len(table) // BATCH, n_padded + TABLE_EXTRA, n_padded // LANES
+    n_rows = len(n_listed) - 1  # behind them is the one that all words share
     size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(offsets[0])
     topics_given = phi, prior_of, entries
     fill_uniforms(offsets, doc_ids, sweep, key, update, uniforms)
-    _take_slots(offsets, z, slots, places, lists[0])
-    _tally(slots, starts, n_lines, changes, -1)
+    _take_slots(offsets, z, slots, documents, slot_of)
+    _tally(slots, documents, changes, -1)
     w, end, row, total, prior = -1, np.uintp(0), np.intp(0), _NONE, row_of(entries, 0)
     ahead, share, of_all = np.intp(0), np.intp(0), _NONE
     if held is not None:
-        of_all = _smooth(smooth, rows, entries, n_padded)
-    n_held[0] = _list(blocks, 0, held, np.intp(words[0]) if size else 0, n_blocks)
-    next_row, next_blocks = np.intp(0), blocks[0]
+        of_all = _smooth(second, n_rows * wide, rows, entries, n_padded)
+    _list(blocks, n_rows * n_blocks, None, np.intp(0), n_blocks)
+    n_next = _list(blocks, np.intp(0), held, np.intp(words[0]) if size else 0, n_blocks)
+    n_listed[0] = n_next
+    r, next_r, next_row = np.intp(0), np.intp(0), np.intp(0)
     first = np.uintp(0)
     while first < size:
         n, stop = np.uintp(0), np.uintp(ends[min(w + n_rows - 2, len(ends) - 1)])
         while n < BATCH and first + n < stop and (n == 0 or docs[first + n] < BEGINS):
             d = np.uintp(docs[first + n] & ~BEGINS)
-            place = np.uintp(next_of[d])
-            next_of[d] = place + one
+            place, start = np.uintp(documents[d, _NEXT]), np.intp(documents[d, _FIRST])
+            documents[d, _NEXT] = place + one
             at[n] = place
-            before[first + n] = z[place]
-            targets[n] = uniforms[place - tile_begin]
-            for k in range(0, _ASKED, 2 * LANES):
-                prefetch(topic_of, starts[d] + k)
-                prefetch(counts, starts[d] + k)
+            before[first + n] = z[tile_begin + place]
+            targets[n] = uniforms[place]
+            start_of[n], lines_of[n] = start, documents[d, _N_LINES]
+            for line in range(_ASKED):
+                prefetch(slots, start + _LINE_SIZE * line)
             n += one
         for j in range(n):
             if first + j == end:
                 if held is not None and w >= 0:
-                    _leave(rows, blocks[w % n_rows, : n_held[w % n_rows]], prior)
+                    _leave(r, rows, lists, prior, n_padded)
                 w += 1
                 n_tokens = np.intp(ends[w]) - np.intp(end)
-                end, word, r = np.uintp(ends[w]), np.intp(words[w]), w % n_rows
+                end, word, r = np.uintp(ends[np.uintp(w)]), np.intp(words[np.uintp(w)]), next_r
                 row, prior = word * n_padded, row_of(entries, word)
-                total = of_all + _open(
-                    second, r * wide, rows, blocks[r, : n_held[r]], place_of[r], held, phi, word,
-                    prior, n_padded,
-                )  # fmt: skip
+                opened = _open(second, r, rows, lists, held, phi, word, prior, n_padded)
+                total = of_all + opened
                 # The row of the next is asked for bit by bit: all at once would take long to come.
-                word, r = np.intp(words[min(w + 1, len(words) - 1)]), (w + 1) % n_rows
-                n_held[r] = _list(blocks, r, held, word, n_blocks)
-                next_row, next_blocks = word * n_padded, blocks[r, : n_held[r]]
-                ahead, share = np.intp(0), (n_held[r] + n_tokens - 1) // n_tokens
-            until = ahead + share if ahead + share < len(next_blocks) else len(next_blocks)
-            for i in range(ahead, until):
-                prefetch(phi, next_row + LANES * np.intp(next_blocks[np.uintp(i)]))
+                word = np.intp(words[np.uintp(min(w + 1, len(words) - 1))])
+                next_r, next_row = r + 1 if r + 1 < n_rows else np.intp(0), word * n_padded
+                n_next = _list(blocks, next_r * n_blocks, held, word, n_blocks)
+                n_listed[np.uintp(next_r)] = n_next
+                ahead, share = np.intp(0), (n_next + n_tokens - 1) // n_tokens
+            until = ahead + share if ahead + share < n_next else n_next
+            for i in range(next_r * n_blocks + ahead, next_r * n_blocks + until):
+                prefetch(phi, next_row + LANES * np.intp(blocks[np.uintp(i)]))
             ahead += share
-            word_of[j], totals[j] = w, total
-            d, old = np.uintp(docs[first + j] & ~BEGINS), np.uintp(before[first + j])
+            word_of[j], row_of_token[j], totals[j] = w, r, total
+            old = np.uintp(before[first + j])
             own = psi[old]
             if without_one is not None:
                 own = np.float32(phi[np.uintp(row) + old]) - _ONE + entry(prior, old)
                 own *= without_one[old]
             remains[j] = min(own / psi[old], _ONE) if psi[old] > _NONE else _ONE
             slices[j] = alpha[old] * psi[old] * (_ONE - remains[j])
-            begin, start, slot = np.intp(j) * stride + TABLE_HEAD, starts[d], np.intp(0)
-            cumulative = splat(_NONE)
-            for k in range(0, LANES * n_lines[d], LANES):
-                topics = load(topic_of, start + k)
-                tally = to_floats(load(counts, start + k))
-                weight = mul(tally, gather(psi, 0, topic_of, start + k))
-                fewer = mul(add(tally, splat(-_ONE)), splat(own))
-                weight = swap_where(weight, topics, np.int32(old), fewer)
-                lane = lane_of(topics, np.int32(old))
-                slot = start + k + lane if lane < LANES else slot
-                cumulative = add(cumulative, weight)
-                store(table, begin + k, cumulative)
+            begin, start, slot = np.intp(j) * stride + TABLE_HEAD, start_of[j], np.intp(0)
+            cumulative, old = splat(_NONE), np.int32(old)
+            for line in range(lines_of[j]):
+                place = start + _LINE_SIZE * line
+                topics = load(slots, place)
+                tally = one_less_where(load(slots, place + LANES), topics, old)
+                level = swap_where(gather(psi, 0, slots, place), topics, old, splat(own))
+                lane = lane_of(topics, old)
+                slot = place + lane if lane < LANES else slot
+                cumulative = add(cumulative, mul(to_floats(tally), level))
+                store(table, begin + LANES * line, cumulative)
             slot_of_token[j] = slot
-        n_listed = np.uintp(0)
+        n_drawn = np.uintp(0)
         for j in range(n):
-            d, begin = np.uintp(docs[first + j] & ~BEGINS), np.intp(j) * stride
-            lines = n_lines[d]
+            begin, lines = np.intp(j) * stride, lines_of[j]
             end_of_lines = load(table, begin + TABLE_HEAD + LANES * (lines - 1))
             firsts[j] = close(table, begin, end_of_lines)
             rest = totals[j] - slices[j]
@@ -379,8 +379,7 @@ def _draw(
                 rest = scan(topics_given, word, old, remains[j], _INFINITY)[1]
             targets[j] *= firsts[j] + rest
         for j in range(n):
-            d, begin = np.uintp(docs[first + j] & ~BEGINS), np.intp(j) * stride
-            lines = n_lines[d]
+            begin, lines = np.intp(j) * stride, lines_of[j]
             lane, rest = pick_lane(table, begin, targets[j])
             # Not as many steps as lines, which cannot be foreseen.
             bits, block, column = bits_of(rest), np.intp(0), begin + TABLE_HEAD + lane
@@ -389,40 +388,41 @@ def _draw(
                 block += np.intp(below & (step < lines))
             for step in range(_FEW, lines):
                 block += np.intp(peek_bits(table, column + LANES * step) <= bits)
-            slot = starts[d] + LANES * block + lane
+            slot = start_of[j] + _LINE_SIZE * block + lane
             found = (lane < LANES) & (block < lines) & (targets[j] < firsts[j])
             slot = slot if found else slot_of_token[j]
             new_slots[j] = slot
-            after[first + j] = topic_of[np.uintp(slot)]
-            listed[n_listed] = j
-            n_listed += np.uintp(targets[j] >= firsts[j])
-        for i in range(n_listed):
-            j = np.uintp(listed[i])
+            after[first + j] = slots[np.uintp(slot)]
+            drawn[n_drawn] = j
+            n_drawn += np.uintp(targets[j] >= firsts[j])
+        for i in range(n_drawn):
+            j = np.uintp(drawn[i])
             old, target = np.intp(before[first + j]), targets[j] - firsts[j]
             word = np.intp(words[word_of[j]])
             if slices[j] > LARGEST_SLICE * totals[j]:
                 new = scan(topics_given, word, old, remains[j], target)[0]
             else:
-                r = word_of[j] % n_rows
-                begin, held_total = r * wide, totals[j] - of_all - slices[j]
-                if held is None or target < held_total:
-                    place = LANES * np.intp(place_of[r, np.uintp(old // LANES)]) + old % LANES
-                    end_of_own = peek(second, begin + TABLE_HEAD + place)
-                    end_of_own += peek(second, begin + LANES - 1 + old % LANES)
-                    target += slices[j] * np.float32(target >= end_of_own - slices[j])
-                    new = pick(second, begin, LANES * n_held[r], target)
-                    block = np.intp(blocks[r, np.uintp(max(new, 0) // LANES)])
-                    new = LANES * block + new % LANES if new >= 0 else -1
+                of, of_held = row_of_token[j], totals[j] - of_all - slices[j]
+                place = LANES * np.intp(place_of[np.uintp(of * n_blocks + old // LANES)])
+                end_of_own = peek(second, of * wide + TABLE_HEAD + place + old % LANES)
+                end_of_own += peek(second, of * wide + LANES - 1 + old % LANES)
+                if held is not None and target >= of_held:
+                    of, target = n_rows, target - of_held
                 else:
-                    new = pick(smooth, 0, n_padded, target - held_total)
+                    target += slices[j] * np.float32(target >= end_of_own - slices[j])
+                new = pick(second, of * wide, LANES * n_listed[np.uintp(of)], target)
+                block = np.intp(blocks[np.uintp(of * n_blocks + max(new, 0) // LANES)])
+                new = LANES * block + new % LANES if new >= 0 else -1
             if new >= 0 and new != old:
                 d = np.uintp(docs[first + j] & ~BEGINS)
-                n_lines[d] = _move(slots, starts[d], n_lines[d], slot_of_token[j], new)
+                documents[d, _N_LINES] = _move(
+                    slots, start_of[j], lines_of[j], slot_of_token[j], new
+                )
                 after[first + j] = new
         for j in range(n):
             old_slot, new_slot = np.uintp(slot_of_token[j]), np.uintp(new_slots[j])
-            counts[old_slot] -= _COUNT
-            counts[new_slot] += _COUNT
-            z[np.uintp(at[j])] = after[first + j]
+            slots[old_slot + _COUNTS] -= _COUNT
+            slots[new_slot + _COUNTS] += _COUNT
+            z[tile_begin + np.uintp(at[j])] = after[first + j]
         first += n
-    _tally(slots, starts, n_lines, changes, 1)
+    _tally(slots, documents, changes, 1)

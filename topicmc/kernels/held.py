@@ -38,17 +38,18 @@ def hold_tokens(held, tokens, z, unassigned):
             hold(held, np.uintp(tokens[i]), np.uintp(z[i]))
 
 
-@njit(nogil=True, cache=True)
-def blocks_of(held, word, blocks):
-    """Writes the blocks of a word to the head of an array, ascending; returns how many they are."""
-    n = np.uintp(0)
-    for i in range(held.shape[1]):
+@njit(inline="always")
+def blocks_of(held, word, blocks, begin):
+    """Writes the blocks of a word to an array from a place on, ascending; returns how many they
+    are."""
+    n = np.uintp(begin)
+    for i in range(np.uintp(held.shape[1])):
         bits = held[word, i]
         while bits:
-            blocks[n] = _BITS * i + lowest_bit(bits)
+            blocks[n] = _BITS * np.intp(i) + lowest_bit(bits)
             bits &= bits - _ONE
             n += np.uintp(1)
-    return np.intp(n)
+    return np.intp(n) - begin
 
 
 @njit(nogil=True, cache=True)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 from llvmlite import ir
+from llvmlite.ir import instructions
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.datamodel import PrimitiveModel
@@ -77,6 +78,16 @@ def _is_lane(builder, lane):
     return builder.icmp_signed("==", _IOTA, _spread(builder, builder.trunc(lane, _I32), _INTS))
 
 
+class _VolatileLoad(instructions.LoadInstr):
+    """A load of one integer that LLVM leaves alone: it would load many as one vector, and take it
+    apart again; after an atomic load it would widen the number in a second step."""
+
+    def descr(self, buf):
+        (place,) = self.operands
+        kind, name = self.type, place.get_reference()
+        buf.append(f"load volatile {kind}, {place.type} {name}, align {kind.width // 8}\n")
+
+
 @intrinsic
 def load(typingctx, array, index):
     """Sixteen consecutive elements of a float32 or int32 array, or as int32 of a uint16 array."""
@@ -117,8 +128,8 @@ def gather(typingctx, array, start, places, index):
         first = _address(context, builder, places, *args[2:], kind)
         result = ir.Constant(vector, ir.Undefined)
         for i in range(LANES):
-            # Atomic: LLVM would load the places as one vector, and take it apart again.
-            place = builder.load_atomic(builder.gep(first, [_I64(i)]), "monotonic", kind.width // 8)
+            place = builder.load(builder.gep(first, [_I64(i)]))
+            place.__class__ = _VolatileLoad  # for which the builder has no call
             element = builder.load(builder.gep(origin, [builder.zext(place, _I64)]))
             result = builder.insert_element(result, element, _I32(i))
         return result
@@ -321,6 +332,17 @@ def swap_where(typingctx, a, b, value, c):
         return builder.select(alike, args[3], args[0])
 
     return floats(floats, ints, types.int32, floats), emit
+
+
+@intrinsic
+def one_less_where(typingctx, a, b, value):
+    """Int32 lanes, one less where the int32 lanes b hold a value."""
+
+    def emit(context, builder, signature, args):
+        alike = builder.icmp_signed("==", args[1], _spread(builder, args[2], _INTS))
+        return builder.add(args[0], builder.sext(alike, _INTS))
+
+    return ints(ints, ints, types.int32), emit
 
 
 @intrinsic
