@@ -10,7 +10,7 @@ from numba import njit
 from priors import rows, uneven
 from scipy.stats import chi2
 
-from topicmc.kernels import by_word, by_word_slots
+from topicmc.kernels import by_word, by_word_slots, scratch
 from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.held import blocks_of, held_blocks
 from topicmc.kernels.lanes import pick_block, tables
@@ -224,9 +224,10 @@ def test_blocks_left_over_do_not_matter(n_topics):
     offsets, tokens, z, word_topic = corpus(40, 50, n_topics)
     state = (offsets, tokens, z, word_topic, padded_topics(np.full(n_topics, 0.1)), 0.01)
     all_set, exact = held_blocks(*word_topic.shape), exactly_held(word_topic)
-    blocks = np.zeros(n_topics, np.uint16)
     n_blocks = word_topic.shape[1] // 16
-    assert blocks_of(all_set, 0, blocks) == n_blocks and blocks[n_blocks - 1] == n_blocks - 1
+    blocks = np.full(3 + n_blocks, 7, np.uint16)
+    assert blocks_of(all_set, 0, blocks, 3) == n_blocks
+    assert blocks.tolist() == [7, 7, 7, *range(n_blocks)]
     with_all, _ = drawn(*state, kernel=by_word_slots, held=all_set)
     with_few, _ = drawn(*state, kernel=by_word_slots, held=exact.copy())
     np.testing.assert_array_equal(with_all, with_few)
@@ -260,6 +261,32 @@ def test_changes_are_counted(kernel):
     np.add.at(recount, (tokens, after), 1)
     np.testing.assert_array_equal(word_topic, recount)
     np.testing.assert_array_equal(totals, recount.sum(axis=0))
+
+
+@pytest.mark.parametrize("kernel", [by_word, by_word_slots, Held])
+@pytest.mark.parametrize("n_topics", [1, 16, 17, 48, 1_008])
+def test_what_a_thread_has_left_does_not_matter(kernel, n_topics):
+    """The same draws whatever is in its scratch, and their changes are those of a count: of
+    documents whose topics fill lines of slots, or nearly, and one that has two tokens of each."""
+    mixes = [*map(np.arange, (0, 1, 15, 16, 17, 32, 33, 400)), np.arange(64) // 2]
+    offsets = np.r_[0, np.cumsum([len(mix) for mix in mixes])]
+    tokens = np.concatenate([np.sort(np.arange(len(mix)) % 40) for mix in mixes]).astype(np.uint16)
+    z = (np.concatenate(mixes) % n_topics).astype(assignment_dtype(n_topics))
+    word_topic = np.zeros((40, padded_size(n_topics)), np.int32)
+    np.add.at(word_topic, (tokens, z), 1)
+    state = (offsets, tokens, z, word_topic, padded_topics(np.full(n_topics, 0.1)), 0.1)
+    drawn(*state, kernel=kernel)  # which makes the scratch
+    found = []
+    for byte in (0, 255):
+        for array in scratch._LOCAL.__dict__.values():
+            array.view(np.uint8).fill(byte)
+        after, ((_, before, now, change),) = drawn(*state, kernel=kernel)
+        found.append(after)
+        counts = [np.bincount(topics, minlength=len(change)) for topics in (z, before, after, now)]
+        np.testing.assert_array_equal(counts[:2], [counts[0]] * 2)
+        np.testing.assert_array_equal(counts[2:], [counts[0] + change] * 2)
+    np.testing.assert_array_equal(*found)
+    assert np.any(after != z) == (n_topics > 1)
 
 
 @njit

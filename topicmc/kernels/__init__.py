@@ -1,5 +1,9 @@
-"""Numba kernels: arrays in, arrays out; no I/O, no classes, no knowledge of the samplers.
+"""Numba kernels: arrays in, arrays out; no I/O, no knowledge of the samplers.
 
-Callers make the arrays, and kernels fill them by loops: for an assignment to a slice numba would
-compile the text of its error messages, for seconds. `tests/test_compilation.py` watches that.
+They assign no array to a slice, for which numba would compile the text of its error messages, for
+seconds. `tests/test_compilation.py` watches that.
 """
+
+from topicmc.kernels.cache import check
+
+check()

@@ -61,8 +61,8 @@ def sample_assignments(
     """Arguments, law and result are those of `topicmc.kernels.gibbs.sample_assignments`; documents
     have at most `LONGEST` tokens. A draw differs where rounding decides it."""
     n_padded, offsets = phi_rows.shape[1], batch.offsets
-    # As small as topics that are kept from sweep to sweep: both share what is compiled. Of either
-    # type the greatest number says that there is none yet.
+    # As small as topics that are kept from sweep to sweep, but for 241 … 255: both share what is
+    # compiled. Of either type the greatest number says that there is none yet.
     held = check(batch, phi_rows, alpha, sweeps, burn_in, z).astype(assignment_dtype(n_padded))
     unassigned = np.iinfo(held.dtype).max
     ranges = cut(0, batch.n_docs, offsets, n_padded, threads.n_threads, _PIECE)

@@ -62,6 +62,7 @@ _COUNT = np.uint16(1)
 _LINE, _FIXED = 4, 6
 _ROWS = 1 << 16  # bytes of tables of words that a batch has tokens of
 _FEW = 8  # lines that most documents do not exceed
+_AHEAD = 3  # words from asking for a row to reading it
 _ASKED = 4  # lines of a document that are asked for before their turn comes; more gain nothing
 _LINE_SIZE = 2 * LANES  # numbers in a line; a slot is named by where its topic lies
 _COUNTS = np.uintp(LANES)  # from the topic of a slot to its count
@@ -91,7 +92,8 @@ def redraw(
     law and result these are; the draws differ. At most `MOST_TOPICS`.
 
     With ``held``, of `topicmc.kernels.held`, the cost of a word follows what it holds, if β is one
-    number; blocks that are found empty are dropped from it. The draws do not depend on it.
+    number; blocks that are found empty are dropped from it. The draws do not depend on bits that
+    are left over.
     """
     n_padded = word_topic.shape[1]
     offsets = offsets[tile.first : tile.last + 1]
@@ -102,11 +104,12 @@ def redraw(
     ends = _LINE_SIZE * np.cumsum(lines)
     held = None if isinstance(beta.entries, Rows) else held
     n_rows = BATCH if held is not None else max(2, min(BATCH, _ROWS // (4 * n_padded)))
-    n_rows, n_blocks = n_rows + 1, n_padded // LANES  # one more, for the word to come
+    n_rows, n_blocks = n_rows + _AHEAD, n_padded // LANES
     widest, wide = int(lines.max(initial=1)) * LANES, n_padded + TABLE_EXTRA
-    changes = np.zeros(n_padded, np.int64)
+    changes = np.zeros((2, n_padded), np.int64)
     scratch = (
         kept("slots", _LINE_SIZE * int(lines.sum()), np.uint16),
+        # Three numbers of each, and one more, so that none lies in two lines of a cache.
         kept("documents", 4 * len(lengths), np.int32).reshape(-1, 4),
         (kept("rows", n_padded + LANES, np.float32), alpha, scale, alpha * scale),
         (
@@ -128,6 +131,7 @@ def redraw(
     (slots, documents), (slot_of, _) = scratch[:2], scratch[5]
     slots.reshape(-1, 2, LANES)[:] = [[n_padded], [0]]
     documents[:, _FIRST] = ends - _LINE_SIZE * lines
+    scratch[4][0].reshape(-1, n_blocks)[:] = np.arange(n_blocks)
     slot_of.fill(-1)
     scratch[2][0][n_padded:] = 0
     _draw(
@@ -135,7 +139,7 @@ def redraw(
         beta.entries, without_one if counted else None, doc_ids, sweep,
         np.uint64(key), update, held, scratch, before, after, changes,
     )  # fmt: skip
-    return before, after, changes
+    return before, after, changes[1] - changes[0]
 
 
 def pays(docs: np.ndarray, offsets: np.ndarray, z: np.ndarray, n_padded: int) -> bool:
@@ -190,22 +194,21 @@ def _take_slots(offsets, z, slots, documents, slot_of):
 
 
 @njit(nogil=True, cache=True)
-def _tally(slots, documents, totals, sign):
+def _tally(slots, documents, totals):
     for d in range(np.uintp(len(documents))):
         first, n_lines = documents[d, _FIRST], documents[d, _N_LINES]
         for line in range(first, first + _LINE_SIZE * n_lines, _LINE_SIZE):
             for slot in range(np.uintp(line), np.uintp(line + LANES)):
                 count = np.int64(slots[slot + _COUNTS])
                 if count > 0:
-                    totals[np.uintp(slots[slot])] += sign * count
+                    totals[np.uintp(slots[slot])] += count
 
 
 @njit(nogil=True, cache=True)
 def _list(blocks, begin, held, word, n_blocks):
-    """The blocks of a word that are not left out, written from a place on; returns their number."""
+    """The blocks of a word that are not left out, written from a place on; returns their number. If
+    none can be left out, they are there already."""
     if held is None:
-        for i in range(np.uintp(n_blocks)):
-            blocks[np.uintp(begin) + i] = i
         return np.intp(n_blocks)
     return blocks_of(held, word, blocks, begin)
 
@@ -270,10 +273,8 @@ def _move(slots, first, n_lines, old_slot, new):
     found = empty = last
     # All is read before anything is written: a vector cannot be loaded while a part is on its way.
     for at in range(last - _LINE_SIZE, first - _LINE_SIZE, -_LINE_SIZE):
-        lane, gap = (
-            lane_of(load(slots, at), np.int32(new)),
-            lane_of(load(slots, at + LANES), np.int32(0)),
-        )
+        lane = lane_of(load(slots, at), np.int32(new))
+        gap = lane_of(load(slots, at + LANES), np.int32(0))
         found = at + lane if lane < LANES else found
         empty = at + gap if gap < LANES else empty
     old_slot = np.uintp(old_slot)
@@ -305,18 +306,19 @@ def _draw(
     topics_given = phi, prior_of, entries
     fill_uniforms(offsets, doc_ids, sweep, key, update, uniforms)
     _take_slots(offsets, z, slots, documents, slot_of)
-    _tally(slots, documents, changes, -1)
+    _tally(slots, documents, changes[0])
     w, end, row, total, prior = -1, np.uintp(0), np.intp(0), _NONE, row_of(entries, 0)
     ahead, share, of_all = np.intp(0), np.intp(0), _NONE
     if held is not None:
         of_all = _smooth(second, n_rows * wide, rows, entries, n_padded)
-    _list(blocks, n_rows * n_blocks, None, np.intp(0), n_blocks)
-    n_next = _list(blocks, np.intp(0), held, np.intp(words[0]) if size else 0, n_blocks)
-    n_listed[0] = n_next
-    r, next_r, next_row = np.intp(0), np.intp(0), np.intp(0)
+    n_next = np.intp(0)
+    for i in range(min(_AHEAD, len(words))):
+        n_next = _list(blocks, i * n_blocks, held, np.intp(words[i]), n_blocks)
+        n_listed[i] = n_next
+    r, next_r, next_row = np.intp(n_rows - 1), np.intp(_AHEAD - 1), np.intp(0)
     first = np.uintp(0)
     while first < size:
-        n, stop = np.uintp(0), np.uintp(ends[min(w + n_rows - 2, len(ends) - 1)])
+        n, stop = np.uintp(0), np.uintp(ends[min(w + n_rows - _AHEAD - 1, len(ends) - 1)])
         while n < BATCH and first + n < stop and (n == 0 or docs[first + n] < BEGINS):
             d = np.uintp(docs[first + n] & ~BEGINS)
             place, start = np.uintp(documents[d, _NEXT]), np.intp(documents[d, _FIRST])
@@ -334,13 +336,15 @@ def _draw(
                     _leave(r, rows, lists, prior, n_padded)
                 w += 1
                 n_tokens = np.intp(ends[w]) - np.intp(end)
-                end, word, r = np.uintp(ends[np.uintp(w)]), np.intp(words[np.uintp(w)]), next_r
+                end, word = np.uintp(ends[np.uintp(w)]), np.intp(words[np.uintp(w)])
+                r = r + 1 if r + 1 < n_rows else np.intp(0)
                 row, prior = word * n_padded, row_of(entries, word)
                 opened = _open(second, r, rows, lists, held, phi, word, prior, n_padded)
                 total = of_all + opened
-                # The row of the next is asked for bit by bit: all at once would take long to come.
-                word = np.intp(words[np.uintp(min(w + 1, len(words) - 1))])
-                next_r, next_row = r + 1 if r + 1 < n_rows else np.intp(0), word * n_padded
+                # A row to come is asked for bit by bit: all at once would take long to come.
+                word = np.intp(words[np.uintp(min(w + _AHEAD, len(words) - 1))])
+                next_r = next_r + 1 if next_r + 1 < n_rows else np.intp(0)
+                next_row = word * n_padded
                 n_next = _list(blocks, next_r * n_blocks, held, word, n_blocks)
                 n_listed[np.uintp(next_r)] = n_next
                 ahead, share = np.intp(0), (n_next + n_tokens - 1) // n_tokens
@@ -425,4 +429,4 @@ def _draw(
             slots[new_slot + _COUNTS] += _COUNT
             z[tile_begin + np.uintp(at[j])] = after[first + j]
         first += n
-    _tally(slots, documents, changes, 1)
+    _tally(slots, documents, changes[1])

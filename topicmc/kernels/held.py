@@ -54,5 +54,7 @@ def blocks_of(held, word, blocks, begin):
 
 @njit(nogil=True, cache=True)
 def drop_if(held, word, block, empty):
-    """Forgets a block of a word if it is found empty."""
-    held[word, block // _BITS] &= ~(np.uint64(empty) << np.uint64(block % _BITS))
+    """Forgets a block of a word if it is found empty. Threads may do so at the same time: a bit
+    that one of them puts back is left over."""
+    if empty:
+        held[word, block // _BITS] &= ~(_ONE << np.uint64(block % _BITS))

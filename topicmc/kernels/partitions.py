@@ -199,13 +199,15 @@ def split_or_merge(
             if joins_second[i]:
                 groups[members[i]] = other
         sizes[one], sizes[other] = number[0], number[1]
-        group_words[one], group_words[other] = parts[0], parts[1]
+        for w in range(both.size):
+            group_words[one, w], group_words[other, w] = parts[0, w], parts[1, w]
     else:
         groups[second] = one
         for i in range(n):
             groups[members[i]] = one
         sizes[one], sizes[other] = n + 2, 0
-        group_words[one], group_words[other] = both, 0
+        for w in range(both.size):
+            group_words[one, w], group_words[other, w] = both[w], 0
     return one, other
 
 

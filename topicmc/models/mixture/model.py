@@ -61,7 +61,7 @@ class MixtureModel:
         }
 
     def warm_up(self) -> None:
-        pass
+        self.scalars()
 
 
 def _scalars_of(chain: Mixture) -> dict[str, float]:
