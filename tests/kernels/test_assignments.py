@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
+from topicmc.corpora import Documents
+from topicmc.estimator.incremental import Stream
 from topicmc.kernels import assignments, by_word_batch, gibbs, sparse
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.gibbs import UNASSIGNED
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.samplers.row_prior import RowPrior
 
 
 @pytest.mark.parametrize(
@@ -36,6 +39,18 @@ def test_the_cheaper_kernel_draws(n_topics, remembered, kernel):
         batch, rows, alpha, z=z.copy(), threads=Threads(), **options
     )
     assert np.any(other.word_topic != got.word_topic)
+
+
+def test_it_draws_for_partial_fit(monkeypatch):
+    own, drawn = sparse.sample_assignments, []
+    monkeypatch.setattr(
+        sparse, "sample_assignments", lambda *a, **b: drawn.append(a[1].shape) or own(*a, **b)
+    )
+    options = {"n_tokens": 20, "n_batches": 1, "n_samples": 1, "seed": 0}
+    stream = Stream.begin(20, np.full(700, 0.1), RowPrior(0.1), **options)
+    words = np.arange(20, dtype=np.uint32)
+    stream.update(Documents(np.array([0, 20]), words, np.ones_like(words)), 1.0, Threads())
+    assert drawn == [(20, 704)]
 
 
 @pytest.mark.parametrize("kernel", [gibbs, sparse, by_word_batch])

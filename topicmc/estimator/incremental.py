@@ -20,8 +20,9 @@ import numpy as np
 
 from topicmc.corpora import Documents
 from topicmc.errors import DivergedError
+from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import gather
-from topicmc.kernels.gibbs import sample_assignments, topic_rows
+from topicmc.kernels.gibbs import topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
@@ -171,7 +172,7 @@ class Stream:
         )
         return TopicCounts(batch.words, assignments.mean_word_topic(threads))
 
-    def keep(self) -> None:
+    def keep(self, threads: Threads) -> None:
         """Forgets samples that are no longer kept, and takes the present state for one, if it is to
         be or there is none."""
         now = self.position
@@ -181,5 +182,5 @@ class Stream:
         self.sums = list(compress(self.sums, stays))
         if not self.samples or is_kept(now, now, self.n_samples):
             self.positions.append(now)
-            self.samples.append(phi_of(self.chain.theta).astype(np.float32))
+            self.samples.append(phi_of(self.chain.theta, threads).astype(np.float32))
             self.sums.append(np.array(self.chain.topic_sums))
