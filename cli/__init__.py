@@ -12,17 +12,16 @@ import os
 import resource
 import signal
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
 
-from topicmc.errors import TopicmcError, describe
+from topicmc.errors import TopicmcError, describe, of_kernel_cache
+from topicmc.host.interrupts import unwound
 from topicmc.host.version import VERSION
 from topicmc.storage.fields import visible
 
@@ -32,12 +31,12 @@ COMMANDS = {
     "prepare": ("prepare", "Turn text or counts into a corpus that training reads."),
     "corpus": ("corpus", "Look at prepared corpora, verify, merge and extend them."),
     "train": ("train", "Train topics, or go on training."),
-    "evaluate": ("evaluate", "Held-out perplexity of a run, or of any topics."),
+    "evaluate": ("evaluate", "Score a run by held-out perplexity; say whether it has converged."),
     "compare": ("compare", "Compare runs, and other systems' topics."),
     "choose": ("choose", "Choose the number of topics: train with several, and compare."),
     "topics": ("topics", "Show the topics of a run."),
-    "effects": ("effects", "Whether topics depend on a column of the documents, or on time."),
-    "infer": ("infer", "Topic mixes of new documents, under the topics of a run."),
+    "effects": ("effects", "Show whether topics depend on a column of the documents, or time."),
+    "infer": ("infer", "Write the topic mix of each document, new or trained on."),
     "edit": ("edit", "Name, merge, drop and group topics without training anew."),
     "report": ("report", "Write a page to explore the topics of runs."),
     "export": ("export", "Write the topics of a run in other formats."),
@@ -55,19 +54,23 @@ class ClosedPipe(Exception):
 
 @contextmanager
 def _naming_failures() -> Iterator[None]:
-    """A closed pipe, of which click would make a plain failure, and what numba says at the import
-    of a kernel where no folder can keep what is compiled."""
+    """A closed pipe, of which click would make a plain failure; what numba says at the import of a
+    kernel where no folder can keep what is compiled; and failures of that folder, such as EOFError,
+    of which click would make a Ctrl-C."""
     try:
         yield
     except BrokenPipeError:
         raise ClosedPipe from None
-    except RuntimeError as error:
-        if "no locator available" not in str(error):
-            raise
-        raise TopicmcError(
-            "compiled kernels cannot be kept: neither the folder of the package nor one in the home"
-            " folder can be written; set NUMBA_CACHE_DIR to a folder that can"
-        ) from error
+    except Exception as error:
+        if isinstance(error, RuntimeError) and "no locator available" in str(error):
+            raise TopicmcError(
+                "compiled kernels cannot be kept: neither the folder of the package nor one in the"
+                " home folder can be written; set NUMBA_CACHE_DIR to a folder that can"
+            ) from error
+        told = of_kernel_cache(error)
+        if told is not None:
+            raise told from error
+        raise
 
 
 class LazyGroup(click.Group):
@@ -120,13 +123,13 @@ def topicmc() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits: 0 done, 1 failure, 2 usage, 3 bad data, 4 diverged, 130
-    interrupted, 141 when whoever reads the output has closed it, 143 ended by SIGTERM."""
+    interrupted, 141 when whoever reads the output has closed it, 129 ended by SIGHUP, 143 by
+    SIGTERM."""
     _prepare_streams()
     _allow_many_files()
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminate)
     try:
-        topicmc.main(args=arguments, prog_name="topicmc", standalone_mode=False)
+        with unwound():  # nothing half-written is left behind
+            topicmc.main(args=arguments, prog_name="topicmc", standalone_mode=False)
     except click.ClickException as error:
         error.message = visible(error.message)  # type: ignore[misc]  # of a command line, too
         error.show()
@@ -166,8 +169,3 @@ def _allow_many_files() -> None:
     if 0 <= soft < most:
         with suppress(OSError, ValueError):  # of systems that allow fewer than they say
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-
-
-def _terminate(signum: int, frame: FrameType | None) -> None:
-    """SIGTERM unwinds the stack, so that nothing half-written is left behind."""
-    sys.exit(128 + signum)

@@ -7,7 +7,6 @@ publishes one) and the checksums inside compressed files are right.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import http.client
 import json
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.corpora.streams import SUFFIXES, Stream, compression
-from topicmc.errors import DataError, TopicmcError, UsageError
+from topicmc.errors import DataError, TopicmcError, UsageError, is_full
 from topicmc.host.version import VERSION
 from topicmc.storage.files import put_in_place, sync_file
 
@@ -109,7 +108,7 @@ def download(
             raise
         part.finish()
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if is_full(error):
             raise DataError(
                 f"No space left for {target}: free some and run the same command, which goes on"
             ) from error
@@ -142,7 +141,8 @@ class _Part:
 
     def begin(self, url: str, validator: str | None) -> None:
         self.path.write_bytes(b"")
-        self.note.write_text(json.dumps({"url": url, "validator": validator}), encoding="utf-8")
+        with _naming(self.note):
+            self.note.write_text(json.dumps({"url": url, "validator": validator}), encoding="utf-8")
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -168,9 +168,7 @@ def _fill(file: RemoteFile, part: _Part, progress: Progress) -> None:
                 raise
             reason = error
         except _CUT as error:
-            if isinstance(error, OSError) and error.filename is not None:
-                raise  # of the disk, not of the network
-            if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+            if _is_of_disk(error):
                 raise
             reason = error
         idle = 0 if part.size > before else idle + 1
@@ -209,12 +207,28 @@ def _receive(file: RemoteFile, part: _Part, progress: Progress) -> bool:
             start = 0
             part.begin(file.url, _validator(response))
         _check_space(part.path, total, start)
-        with part.path.open("ab") as out:
+        with part.path.open("ab", buffering=0) as out:
             while chunk := response.read(_CHUNK):
-                out.write(chunk)
                 start += len(chunk)
+                with _naming(part.path):
+                    while chunk:
+                        chunk = chunk[out.write(chunk) :]
                 progress(file.name, start, total)
     return total is None or part.size == total  # another process may have added to it
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Has the disk's refusal to write a file name it; those of the network name none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def _is_of_disk(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.filename is not None
 
 
 def _validator(response: Any) -> str | None:
@@ -274,10 +288,7 @@ def _user_errors_for(url: str) -> Iterator[None]:
         wait = "try again later" if error.transient else "check the name, --date or --mirror"
         raise TopicmcError(f"{url}: the server says {error}; {wait}") from error
     except _CUT as error:
-        disk = isinstance(error, OSError) and (
-            error.filename is not None or error.errno in (errno.ENOSPC, errno.EDQUOT)
-        )
-        if disk:
+        if _is_of_disk(error):
             raise
         reason = getattr(error, "reason", error)
         reason = getattr(reason, "strerror", None) or str(reason) or type(error).__name__

@@ -1,6 +1,5 @@
 """Files written so that they are whole or absent."""
 
-import errno
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.errors import DataError, TopicmcError, UsageError
+from topicmc.errors import DataError, TopicmcError, UsageError, is_full
 from topicmc.storage.arrays import GrowingArray
 from topicmc.storage.files import check_elsewhere, checksum, raw_atomic_write, real_path, sync_tree
 from topicmc.storage.staging import clear_up, draft_of, staged
@@ -55,7 +54,7 @@ def staging(output: Path, *, names: Sequence[str], force: bool) -> Iterator[Path
             sync_tree(folder)  # which takes minutes
             _check_free(output, names, force)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if is_full(error):
             raise DataError(
                 f"No space left for {output}: free some or write to another disk with -o"
             ) from error

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from topicmc.errors import UsageError
 from topicmc.storage.files import unreadable, user_errors_for
-from topicmc.storage.scratch import aside
+from topicmc.storage.scratch import aside, naming_tmpdir
 
 STDIN = Path("/dev/stdin")
 _CHUNK = 1 << 20
@@ -78,7 +78,7 @@ def _copied(path: Path) -> Iterator[Path]:
             pipe = os.fdopen(os.dup(0), "rb") if path == STDIN else path.open("rb")
         except OSError as error:
             raise unreadable(path, error) from error
-        with pipe, user_errors_for(Path(copy.name)):
+        with pipe, naming_tmpdir(), user_errors_for(Path(copy.name)):
             while chunk := _chunk(pipe, path):
                 copy.write(chunk)
             copy.flush()

@@ -1,5 +1,6 @@
 """One job at a time writes into a run: who comes second is told, who is dead is replaced by one."""
 
+import errno
 import json
 import os
 import signal
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 from processes import alive
 
-from topicmc.errors import TopicmcError, UsageError
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.errors import DataError, TopicmcError, UsageError
 from topicmc.models.lda.run import TopicRun
 from topicmc.storage import lease
 from topicmc.storage.lease import NAME, STALE, Holder, Lease
@@ -77,6 +79,30 @@ def test_files_of_the_user_stay(tmp_path):
     TopicRun.check_free(tmp_path)
 
 
+@pytest.mark.skipif(not Path("/proc/self/comm").exists(), reason="Linux keeps names there")
+def test_a_name_that_is_cut_within_a_letter(tmp_path):
+    """The system keeps 15 bytes of the name of a process."""
+    place = Path("/proc/self/comm")
+    before = place.read_bytes()
+    place.write_bytes("программа".encode())
+    try:
+        held = Lease(tmp_path)
+        with pytest.raises(UsageError, match="kill -INT"):
+            Lease(tmp_path)
+        held.release()
+    finally:
+        place.write_bytes(before)
+
+
+def test_a_full_disk_is_told_as_such(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(lease, "_create", full)
+    with pytest.raises(DataError, match="no space left"), lease.held(tmp_path, LocalTransport()):
+        pass
+
+
 def test_a_zombie_is_dead(tmp_path):
     process = holding(tmp_path)
     process.send_signal(signal.SIGKILL)
@@ -100,6 +126,8 @@ def test_a_zombie_is_dead(tmp_path):
         ({"space": "pid:[1]"}, 0, False),  # a container of this machine
         ({"space": "pid:[1]"}, STALE + 30, True),
         ({"process": GONE}, 0, True),
+        ({"process": GONE, "host": "before"}, 0, True),  # this machine, which had another name
+        ({"process": GONE, "host": "elsewhere", "boot": ""}, 0, False),  # of which nothing is known
         ({"process": HIDDEN}, 0, False),  # another user's, where /proc shows nobody's but one's own
         ({"process": HIDDEN}, STALE + 30, True),  # or another process, which has its number now
     ],

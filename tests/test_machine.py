@@ -183,3 +183,9 @@ def test_doctor_names_the_folder_that_keeps_kernels(tmp_path):
     assert kernels == 0 and place.parent == tmp_path / "compiled" and place.is_dir()
     _, place = told(tmp_path / "file" / "below")
     assert tmp_path not in place.parents and place.is_dir()
+
+
+def test_control_groups_of_any_name(tmp_path):
+    membership = tmp_path / "membership"
+    membership.write_bytes(b"0::/job-\xff\n")
+    assert list(machine.group_limits(membership, tmp_path)) == []

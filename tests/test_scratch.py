@@ -1,5 +1,7 @@
 """Large arrays lie in files that have no name."""
 
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -7,9 +9,12 @@ import numpy as np
 import pytest
 
 from topicmc.engine.transport.local import LocalTransport
+from topicmc.errors import DataError
+from topicmc.estimator import factors, fitting
+from topicmc.estimator.factors import MatrixFactorization
 from topicmc.host import machine
 from topicmc.models.lda import model
-from topicmc.storage import scratch
+from topicmc.storage import arrays, scratch
 from topicmc.storage.scratch import scratch_array
 
 
@@ -84,3 +89,25 @@ def test_that_of_several_machines_lies_on_a_disk_of_each(
     transport = LocalTransport(2)
     transport.n_processes = 2
     assert model._scratch(tmp_path, transport) == (scratch.aside() if is_local else tmp_path)
+
+
+def test_where_the_folder_for_temporary_files_is_full_the_way_out_is_told(tmp_path, monkeypatch):
+    """Of what nobody has named."""
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(scratch, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(scratch, "IN_MEMORY", 0)
+    monkeypatch.setattr(scratch, "_reserve", full)
+    monkeypatch.setattr(fitting, "_write", lambda *_: arrays.write_array(tmp_path / "x", full))
+    monkeypatch.setattr(arrays, "save_array", full)
+    with pytest.raises(DataError, match="no space left.* TMPDIR"):
+        scratch_array(3, np.uint8, scratch.aside())
+    with pytest.raises(DataError, match="no space left.*run again$"):
+        scratch_array(3, np.uint8, tmp_path.parent)
+    with pytest.raises(DataError, match="no space left.* TMPDIR"), fitting.written(None, 1):
+        pass
+    monkeypatch.setattr(factors, "run_on", fitting._write)
+    with pytest.raises(DataError, match="no space left.* TMPDIR"):
+        MatrixFactorization().fit([["a", "b"], ["c", "d"]], [1.0, 2.0])

@@ -51,3 +51,22 @@ def test_streams_that_were_closed_before(run, closed):
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "Traceback" not in done.stderr
     assert Path("new/corpus.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("progress", "stderr"),
+    [("plain", "2> /dev/full"), ("json", "2> >(true)"), ("bar", "2> >(true)")],
+)
+def test_training_goes_on_where_stderr_takes_no_more(run, progress, stderr):
+    """The disk of a log is full, or whoever read it has gone, as ``tee`` at a Ctrl-C."""
+    settings = f"--topics 5 --updates 12 --evaluate-every 1 --progress {progress}"
+    line = f"{TOPICMC} train corpus -o new {settings} {stderr}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 5 and Path("new/topics.json").is_file()
+
+
+def test_a_full_disk_behind_stdout_has_the_status_of_full_disks(run):
+    line = f"{TOPICMC} corpus info corpus --json > /dev/full"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (3, "Error: No space left on device\n")

@@ -1,6 +1,7 @@
 """A real ``topicmc train`` that is stopped in the middle, and what --resume makes of it."""
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 from shell import TOPICMC, topicmc
 
 from topicmc.errors import UsageError
-from topicmc.host.interrupts import Interrupt
+from topicmc.host.interrupts import Interrupt, interruptible, unwound
 
 TRAIN = ("--topics", "5", "--batch-size", "40", "--sweeps", "4", "--updates", "80", "--seed", "2")
 EVERY = ("--evaluate-every", "10", "--checkpoint-every", "5")
@@ -43,6 +44,11 @@ def whole(request, small_corpus, tmp_path_factory):
     return arguments, found
 
 
+def hears_hangups():
+    """Where the tests run under nohup, too."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def stopped_at(arguments, update: int, signum: int) -> tuple[int, str]:
     """Starts the command, sends a signal once it has made so many updates, and waits."""
     process = subprocess.Popen(
@@ -50,6 +56,7 @@ def stopped_at(arguments, update: int, signum: int) -> tuple[int, str]:
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=hears_hangups,
     )
     assert process.stderr is not None
     told = []
@@ -64,16 +71,22 @@ def stopped_at(arguments, update: int, signum: int) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(
-    ("whole", "signum"),
-    [("scir", signal.SIGINT), ("sgrld", signal.SIGTERM), ("scir", signal.SIGKILL)],
+    ("whole", "signums"),
+    [
+        ("scir", (signal.SIGINT, signal.SIGINT)),
+        ("sgrld", (signal.SIGTERM, signal.SIGHUP)),
+        ("scir", (signal.SIGKILL, signal.SIGKILL)),
+    ],
     indirect=["whole"],
 )
-def test_stopped_twice_and_resumed_equals_the_whole_run(whole, tmp_path, signum):
+def test_stopped_twice_and_resumed_equals_the_whole_run(whole, tmp_path, signums):
     """With two threads, then one, then two; phi.npy, samples and metrics are the same bits."""
     arguments, expected = whole
     run = tmp_path / "run"
     resumed = ("-o", run, "--resume")
-    for update, command in ((23, (*arguments, "-o", run, "--threads", 2)), (41, resumed)):
+    for update, command, signum in zip(
+        (23, 41), ((*arguments, "-o", run, "--threads", 2), resumed), signums, strict=True
+    ):
         status, told = stopped_at(command, update, signum)
         assert "Traceback" not in told
         if signum == signal.SIGKILL:
@@ -133,11 +146,51 @@ def test_topics_of_an_earlier_state_are_written_anew(run, command, left):
         assert json.loads(place.read_text()) == whole
 
 
-def test_terminated_while_preparing_the_extract_leaves_nothing(tmp_path):
-    """SIGTERM before training has begun: no run, no temporary folder."""
-    process = subprocess.Popen([TOPICMC, "train", "-o", tmp_path / "run"], stderr=subprocess.PIPE)
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_terminated_while_preparing_the_extract_leaves_nothing(tmp_path, signum):
+    """Before training has begun: no run, no temporary folder."""
+    process = subprocess.Popen(
+        [TOPICMC, "train", "-o", tmp_path / "run"],
+        stderr=subprocess.PIPE,
+        preexec_fn=hears_hangups,
+    )
     while not any(tmp_path.iterdir()):
         assert process.poll() is None
-    process.terminate()
-    assert process.wait(60) == 128 + signal.SIGTERM
+    process.send_signal(signum)
+    assert process.wait(60) == 128 + signum
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_hangup_does_not_disturb_what_cleans_up():
+    """The shell sends one, and the system another when the shell has ended."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    cleaned = False
+    try:
+        with pytest.raises(SystemExit) as ended, unwound():
+            try:
+                os.kill(os.getpid(), signal.SIGHUP)
+            finally:
+                os.kill(os.getpid(), signal.SIGHUP)
+                os.kill(os.getpid(), signal.SIGTERM)
+                cleaned = True
+        assert cleaned and ended.value.code == 128 + signal.SIGHUP
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_hangup_is_ignored_under_nohup_only(ignored):
+    usual = signal.SIG_IGN if ignored else signal.SIG_DFL
+    before = signal.signal(signal.SIGHUP, usual)
+    try:
+        with interruptible() as interrupt:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert interrupt.requested != ignored
+        assert signal.getsignal(signal.SIGHUP) is usual
+        with pytest.raises(RuntimeError if ignored else SystemExit), unwound():
+            os.kill(os.getpid(), signal.SIGHUP)
+            raise RuntimeError
+        assert signal.getsignal(signal.SIGHUP) is usual
+    finally:
+        signal.signal(signal.SIGHUP, before)

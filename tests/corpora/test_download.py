@@ -1,9 +1,13 @@
 """Downloads from servers that cut, forget, change and lie."""
 
+import errno
 import gzip
 import hashlib
+import io
 import json
+import os
 import random
+from pathlib import Path
 
 import pytest
 from remote import serving
@@ -247,6 +251,23 @@ def test_disk_too_small(remote, tmp_path, monkeypatch):
     with pytest.raises(DataError, match="free some or choose another folder"):
         get(remote, tmp_path)
     assert "x.bin" not in names(tmp_path)
+
+
+def test_a_file_that_the_disk_cannot_hold(remote, tmp_path, monkeypatch):
+    """Such as one of more than 4 GB, on a stick; that is no matter of the network."""
+    usual = Path.open
+
+    class Small(io.BytesIO):
+        def write(self, data):
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+    def opened(self, mode="r", *more, **options):
+        return Small() if mode == "ab" else usual(self, mode, *more, **options)
+
+    monkeypatch.setattr(Path, "open", opened)
+    with pytest.raises(TopicmcError, match=r"x\.bin\.part: File too large$"):
+        get(remote, tmp_path)
+    assert len(remote.gets("x.bin")) == 1
 
 
 def test_folder_that_is_a_file(remote, tmp_path):

@@ -1,11 +1,16 @@
 """How training shows itself on stderr: a bar on a terminal, plain lines elsewhere, JSON lines for
-programs, remarks alone, or nothing."""
+programs, remarks alone, or nothing.
+
+What stderr takes no more is lost, and training goes on: the disk of a log may be full, a terminal
+or a pipe closed.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple, TextIO
 
 import click
 
@@ -39,6 +44,30 @@ def listener(style: str, terms: Terms) -> Listener:
     return styles[style](terms)
 
 
+class _Lossy:
+    """A stream that loses what cannot be written to it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):
+        click.echo(line, err=True)
+
+
 class Silent:
     """Says nothing."""
 
@@ -59,7 +88,7 @@ class Remarks(Silent):
     """Says what is to be known, and not how far training is."""
 
     def message(self, text: str) -> None:
-        click.echo(visible(text), err=True)
+        _say(visible(text))
 
 
 class _Telling(Silent):
@@ -76,17 +105,17 @@ class Plain(_Telling):
         self.message(summary(record, self._terms))
 
     def message(self, text: str) -> None:
-        click.echo(visible(text), err=True)
+        _say(visible(text))
 
 
 class JsonLines(_Telling):
     """A JSON object a line, for evaluations and messages."""
 
     def evaluated(self, record: dict[str, Any]) -> None:
-        click.echo(json.dumps(record), err=True)
+        _say(json.dumps(record))
 
     def message(self, text: str) -> None:
-        click.echo(json.dumps({"message": text}), err=True)
+        _say(json.dumps({"message": text}))
 
     def progress(self, status: Status) -> None:
         terms = self._terms
@@ -97,7 +126,7 @@ class JsonLines(_Telling):
             "seconds": status.seconds,
             f"{terms.unit}_per_second": status.speed,
         }
-        click.echo(json.dumps(record), err=True)
+        _say(json.dumps(record))
 
 
 class Bar(_Telling):
@@ -115,7 +144,7 @@ class Bar(_Telling):
             TextColumn(f"{self._terms.score} {{task.fields[score]}}"),
             TextColumn(f"{{task.fields[speed]}} {self._terms.unit}/s"),
             TextColumn("{task.fields[left]} left"),
-            console=Console(stderr=True),
+            console=Console(file=_Lossy(sys.stderr)),  # type: ignore[arg-type]
             transient=False,
         )
         self._task = self._progress.add_task(

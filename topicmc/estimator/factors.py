@@ -32,7 +32,7 @@ from topicmc.models.factors.scoring import numbers_of, states_of
 from topicmc.models.factors.settings import MOST_RATING, FactorConfig, FactorSettings, Resolved
 from topicmc.settings.values import AUTO
 from topicmc.storage.files import temporary_folder
-from topicmc.storage.scratch import aside
+from topicmc.storage.scratch import aside, naming_tmpdir
 
 _PARAMETERS = {
     "factors": "n_factors",
@@ -165,7 +165,7 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         interrupt = Interrupt()
         style = "auto" if self.verbose else "none"
         place = temporary_folder(aside(), "topicmc-")
-        with unwound(), place as folder, in_own_words(_PARAMETERS):
+        with unwound(), naming_tmpdir(), place as folder, in_own_words(_PARAMETERS):
             data, config = self._data(X, y), self._config()
             transport = LocalTransport(config.workers)
             resolved, run = run_on(config, data, folder / "run", transport)

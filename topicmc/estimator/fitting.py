@@ -29,7 +29,7 @@ from topicmc.models.lda.planning.pace import Pace
 from topicmc.models.lda.planning.plan import expected_samples
 from topicmc.models.lda.settings import Resolved, TrainConfig
 from topicmc.storage.files import temporary_folder, write_words
-from topicmc.storage.scratch import aside
+from topicmc.storage.scratch import aside, naming_tmpdir
 
 _HELD_OUT = 200  # documents at most, spread over those trained on
 
@@ -45,7 +45,7 @@ def train(
     documents, when all arguments are found sound. A second Ctrl-C raises KeyboardInterrupt; what
     the loop raises passes through."""
     transport = LocalTransport(1)
-    with unwound(), temporary_folder(aside(), "topicmc-") as folder:
+    with unwound(), naming_tmpdir(), temporary_folder(aside(), "topicmc-") as folder:
         if prior is not None:
             np.save(folder / "prior.npy", prior)
             config = replace(config, topic_prior=str(folder / "prior.npy"))
@@ -89,7 +89,7 @@ def written(documents: Documents, n_words: int) -> Iterator[Corpus]:
     """Documents that all have words, as a corpus that is there within the block; they themselves
     are given up. Copies of some are held out: by their likelihood it is told when the chain has
     come to rest, and how it goes."""
-    with unwound(), temporary_folder(aside(), "topicmc-") as folder:
+    with unwound(), naming_tmpdir(), temporary_folder(aside(), "topicmc-") as folder:
         _write(documents, n_words, folder)
         del documents
         yield Corpus.open(folder)

@@ -1,5 +1,5 @@
-"""Ctrl-C and SIGTERM: a flag that the training loop looks at between rounds, or an exit that cleans
-up."""
+"""Ctrl-C, SIGTERM and SIGHUP: a flag that the training loop looks at between rounds, or an exit
+that cleans up."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FrameType
+from typing import Any
 
 
 class Interrupt:
@@ -32,15 +33,23 @@ class Interrupt:
                 os.write(2, self._line)  # print may be at work
 
 
+def endings() -> list[signal.Signals]:
+    """The signals that ask a process to end: SIGTERM, and SIGHUP of a terminal that closes, unless
+    that is ignored, as under nohup."""
+    hears_hangups = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    return [signal.SIGTERM, signal.SIGHUP] if hears_hangups else [signal.SIGTERM]
+
+
 @contextmanager
 def interruptible(line: str = "") -> Iterator[Interrupt]:
-    """Within the block SIGINT and SIGTERM set a flag, and the first writes a line to stderr, if
-    there is one. Only the main thread can receive them."""
+    """Within the block SIGINT and those of `endings` set a flag, and the first writes a line to
+    stderr, if there is one. Only the main thread can receive them."""
     interrupt = Interrupt(line)
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return
-    previous = {s: signal.signal(s, interrupt.handle) for s in (signal.SIGINT, signal.SIGTERM)}
+    heard = (signal.SIGINT, *endings())
+    previous = {s: signal.signal(s, interrupt.handle) for s in heard}
     try:
         yield interrupt
     finally:
@@ -48,34 +57,35 @@ def interruptible(line: str = "") -> Iterator[Interrupt]:
             signal.signal(signum, handler)
 
 
-@contextmanager
-def on_ctrl_c(interrupt: Interrupt) -> Iterator[None]:
+def on_ctrl_c(interrupt: Interrupt) -> AbstractContextManager[None]:
     """Within the block Ctrl-C sets the flag, unless the program handles it in a way of its own."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, interrupt.handle)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return _handling([signal.SIGINT], signal.default_int_handler, interrupt.handle)
+
+
+def unwound() -> AbstractContextManager[None]:
+    """Within the block SIGTERM and SIGHUP unwind the stack, so that what was begun is removed,
+    unless the program handles them in a way of its own, or ignores them. Those that come while that
+    is done are ignored."""
+    return _handling([signal.SIGTERM, signal.SIGHUP], signal.SIG_DFL, _leave)
+
+
+def _leave(signum: int, frame: FrameType | None) -> None:
+    for other in (signal.SIGTERM, signal.SIGHUP):  # a terminal that closes sends two
+        if signal.getsignal(other) is _leave:
+            signal.signal(other, signal.SIG_IGN)
+    raise SystemExit(128 + signum)
 
 
 @contextmanager
-def unwound() -> Iterator[None]:
-    """Within the block SIGTERM unwinds the stack, so that what was begun is removed, unless the
-    program handles it in a way of its own."""
+def _handling(signums: Iterable[signal.Signals], usual: Any, handler: Any) -> Iterator[None]:
+    """Within the block a handler of those signals whose handler is the usual one. Only the main
+    thread has any."""
     is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGTERM, leave)
+    ours = [signum for signum in signums if is_main and signal.getsignal(signum) is usual]
     try:
+        for signum in ours:
+            signal.signal(signum, handler)
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for signum in ours:
+            signal.signal(signum, usual)

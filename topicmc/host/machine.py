@@ -230,7 +230,7 @@ def _groups(controller: str, membership: Path, root: Path) -> Iterator[tuple[Pat
     above it, and whether they are of version 2 of control groups."""
     lines = []
     with suppress(OSError):
-        lines = membership.read_text().splitlines()
+        lines = membership.read_text(errors="surrogateescape").splitlines()
     for line in lines:
         number, controllers, path = line.split(":", 2)
         if number == "0":

@@ -129,7 +129,7 @@ def write_part(
     checksums = {}
     for key, array in arrays.items():
         checksums[f"{key}.npy"] = write_array(folder / f"{key}.npy", array)
-    write_json(folder / f"{name}.json", facts)
+    write_json(folder / f"{name}.json", facts, indent=None)  # there may be millions of numbers
     checksums[f"{name}.json"] = checksum(folder / f"{name}.json")
     for file, digest in checksums.items():
         read_back(folder / file, digest)

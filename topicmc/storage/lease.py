@@ -28,7 +28,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from topicmc.errors import TopicmcError, UsageError
+from topicmc.errors import DataError, TopicmcError, UsageError
 from topicmc.host.machine import Processes, boot
 from topicmc.storage.fields import visible
 from topicmc.storage.files import user_errors_for
@@ -44,6 +44,7 @@ _OWN = re.compile(
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _UNREADABLE = 10.0  # seconds after which a lease that its writer never filled counts as left behind
 _PAUSE = 5.0  # seconds between looks at a holder that is waited for
+_REFUSALS = {kind.__name__: kind for kind in (UsageError, DataError)}
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,9 @@ class Holder:
     @property
     def runs(self) -> bool | None:
         """Whether its process still does; None where this one cannot look that up."""
-        if (self.host, self.boot, self.space) != (socket.gethostname(), boot(), _space()):
+        # A machine may get another name: that tells where nothing else does.
+        is_here = self.boot == boot() and (self.boot or self.host == socket.gethostname())
+        if not is_here or self.space != _space():
             return None  # its number means nothing here
         started = _started(self.process)
         return None if started == "" else started == self.started
@@ -191,19 +194,19 @@ def held(folder: Path, transport: Processes) -> Iterator[Lease | None]:
     The others have None.
 
     Collective. Raises UsageError on every process when another job holds it, TopicmcError when the
-    folder cannot be written.
+    folder cannot be written, DataError when the disk is full.
     """
     lease, refusal = None, None
     if transport.is_root:
         try:
             lease = Lease(Path(folder))
         except TopicmcError as error:
-            refusal = isinstance(error, UsageError), str(error)
+            refusal = type(error).__name__, str(error)
     try:
         refusal = transport.exchange(refusal)[0]
         if refusal is not None:
-            is_held, told = refusal
-            raise (UsageError if is_held else TopicmcError)(told)
+            kind, told = refusal
+            raise _REFUSALS.get(kind, TopicmcError)(told)
         yield lease
     finally:
         if lease is not None:
@@ -315,7 +318,9 @@ def _started(process: int) -> str | None:
     """In clock ticks since the system's start; None when there is no such process, or only what is
     left of one that has ended."""
     with suppress(OSError):  # there is no /proc, or it hides the processes of others
-        state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        # Its name may be cut within a letter.
+        told = Path(f"/proc/{process}/stat").read_text(errors="replace")
+        state, *rest = told.rpartition(")")[2].split()
         return None if state in "ZX" else rest[18]
     try:
         os.kill(process, 0)

@@ -123,7 +123,8 @@ class RunDirectory:
         self.lease: Lease | None = None  # of the process that writes here
         self.notices: list[str] = []  # sentences about what was found, for who resumes
         self._dropped: dict[str, float] = {}  # files of samples, and since when no index names them
-        self._needed: set[str] | None = None  # those that checkpoints name, once it is asked
+        self._named: dict[str, set[str]] = {}  # those that checkpoints name, by index checksum
+        self._texts: dict[str, tuple[Any, str]] = {}  # index entries by their files, and as JSON
 
     # ---- creation and opening
 
@@ -334,7 +335,7 @@ class RunDirectory:
         path = self.path / name
         with user_errors_for(path):
             self.check_lease()
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             try:
                 if os.write(descriptor, line) < len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -388,13 +389,27 @@ class RunDirectory:
         process's, about to be entered."""
         self.check_lease()
         entries = sorted(entries, key=lambda entry: (entry["round"], entry["chain"]))
-        lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+        lines = self._as_lines(entries)
         with atomic_write(self.path / "samples" / "index.json") as stream:
-            stream.write(f'{{"format": {INDEX_FORMAT}, "samples": [\n{lines}\n]}}\n')
+            stream.write(f'{{"format": {INDEX_FORMAT}, "samples": [\n')
+            stream.writelines(line if i == 0 else f",\n{line}" for i, line in enumerate(lines))
+            stream.write("\n]}\n")
         named, now = set(files_of(entries)), time.monotonic()
         known = dict.fromkeys(dropped, now) | self._dropped
         self._dropped = {name: since for name, since in known.items() if name not in named}
         self.delete_dropped(now - OUTLIVES)
+
+    def _as_lines(self, entries: Iterable[Mapping[str, Any]]) -> list[str]:
+        """Index entries as JSON. Those that stay from one index to the next become text once: of
+        many topics an entry holds many numbers."""
+        known, self._texts, lines = self._texts, {}, []
+        for entry in entries:
+            before, line = known.get(entry["file"], (None, ""))
+            if before != entry:
+                line = json.dumps(entry, ensure_ascii=False)
+            self._texts[entry["file"]] = dict(entry), line
+            lines.append(line)
+        return lines
 
     def delete_dropped(self, until: float = math.inf) -> None:
         """Deletes the files that indices no longer name, if they were dropped ``until`` a time of
@@ -407,11 +422,16 @@ class RunDirectory:
                 del self._dropped[name]
 
     def _of_checkpoints(self) -> set[str]:
-        """The files of samples that the two checkpoints name."""
-        if self._needed is None:
-            saved = map(self.samples_of, checkpoints.both(self._checkpoints))
-            self._needed = {name for entries in saved for name in files_of(entries or ())}
-        return self._needed
+        """The files of samples that the two checkpoints name; each index is read once."""
+        indices = {
+            saved.manifest["files"].get(f"{checkpoints.INDEX}.json", ""): saved
+            for saved in checkpoints.both(self._checkpoints)
+        }
+        self._named = {
+            digest: self._named.get(digest) or set(files_of(self.samples_of(saved) or ()))
+            for digest, saved in indices.items()
+        }
+        return set().union(*self._named.values())
 
     def sample_files(self) -> list[str]:
         """Names of all files of samples, in the index or not."""
@@ -480,7 +500,6 @@ class RunDirectory:
         self.check_lease()
         self._sync_lines()
         checkpoints.commit(self._checkpoints, round_number, checksums, facts)
-        self._needed = None
 
     def _sync_lines(self) -> None:
         """Has the disk keep the lines of metrics and trace so far."""
@@ -509,5 +528,4 @@ class RunDirectory:
         What an unfinished checkpoint left is deleted, so the caller holds the lease. DataError when
         both are damaged."""
         notice = checkpoints.recover(self._checkpoints)
-        self._needed = None
         self.notices = [] if notice is None else [notice]

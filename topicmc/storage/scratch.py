@@ -9,6 +9,8 @@ names one on a disk.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
 from typing import IO
@@ -16,6 +18,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import DTypeLike
 
+from topicmc.errors import DataError, is_full
 from topicmc.host.machine import lies_in_memory
 from topicmc.storage.files import user_errors_for
 
@@ -35,6 +38,19 @@ def aside() -> Path:
     return _ON_DISK if os.access(_ON_DISK, os.W_OK) else folder
 
 
+@contextmanager
+def naming_tmpdir() -> Iterator[None]:
+    """A block that writes to `aside`: where that is full, the error says that another can be
+    named."""
+    try:
+        yield
+    except DataError as error:
+        cause = error.__context__
+        if isinstance(cause, OSError) and is_full(cause):
+            raise DataError(f"{error}, or have TMPDIR name a folder on another disk") from None
+        raise
+
+
 def scratch_array(n: int, dtype: DTypeLike, folder: Path | None) -> np.ndarray:
     """Zeros (n,): in a nameless file of ``folder`` if they are many, in memory otherwise, or if the
     folder is None.
@@ -45,7 +61,8 @@ def scratch_array(n: int, dtype: DTypeLike, folder: Path | None) -> np.ndarray:
     n_bytes = n * np.dtype(dtype).itemsize
     if folder is None or n_bytes <= IN_MEMORY:
         return np.zeros(n, dtype)
-    with user_errors_for(folder), TemporaryFile(dir=folder) as file:
+    hint = naming_tmpdir() if folder == aside() else nullcontext()
+    with hint, user_errors_for(folder), TemporaryFile(dir=folder) as file:
         _reserve(file, n_bytes)
         return np.asarray(np.memmap(file, dtype, "r+", shape=n))
 

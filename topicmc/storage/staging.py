@@ -20,14 +20,14 @@ def staged(place: Path, *, is_folder: bool = True, replace: bool = True) -> Iter
     """Where to write a folder, or a file of the same name, that takes the place of ``place`` when
     the block ends well.
 
-    On any exception, Ctrl-C included, and on SIGTERM unless the program handles it, what was
-    written is removed and ``place`` is as it was; folders that were made for it go again. Raises
-    OSError, also where a folder that is not to ``replace`` another finds something in its place.
+    On any exception, Ctrl-C included, and on signals as of `unwound`, what was written is removed
+    and ``place`` is as it was; folders that were made for it go again. Raises OSError, also where a
+    folder that is not to ``replace`` another finds something in its place.
     """
     draft = draft_of(place)
     made = [folder for folder in place.parents if not folder.exists()]
-    try:
-        with unwound():
+    with unwound():
+        try:
             place.parent.mkdir(parents=True, exist_ok=True)
             draft.mkdir()
             yield draft if is_folder else draft / place.name
@@ -36,11 +36,11 @@ def staged(place: Path, *, is_folder: bool = True, replace: bool = True) -> Iter
                 _exchange(draft, place)
             else:
                 put_in_place(draft if is_folder else draft / place.name, place)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-        for folder in made:  # where nothing is in it
-            with suppress(OSError):
-                folder.rmdir()
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+            for folder in made:  # where nothing is in it
+                with suppress(OSError):
+                    folder.rmdir()
 
 
 def draft_of(place: Path) -> Path:

@@ -13,6 +13,7 @@ from typing import IO
 
 from topicmc.engine.transport.open import launched_size
 from topicmc.errors import UsageError
+from topicmc.host.interrupts import endings
 from topicmc.host.machine import mpiexec
 
 
@@ -42,9 +43,7 @@ def launch(n_workers: int, arguments: Sequence[str]) -> int:
     """
     # -P: what lies in the current folder must not stand in for the installed package.
     command = [find_mpiexec(), "-n", str(n_workers), sys.executable, "-P", "-m", "topicmc.cli"]
-    passed = {signal.SIGINT: signal.SIGINT, signal.SIGTERM: signal.SIGTERM}
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as under nohup
-        passed[signal.SIGHUP] = signal.SIGTERM  # of a terminal that closes
+    passed = {signal.SIGINT: signal.SIGINT, **dict.fromkeys(endings(), signal.SIGTERM)}
     job: list[subprocess.Popen[bytes]] = []  # when it has begun
     early: list[int] = []
 
