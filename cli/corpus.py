@@ -13,6 +13,7 @@ from topicmc.cli.accounts import (
     duplicates_row,
     left_out,
     metadata_rows,
+    reading_progress,
     warn_of_ids,
     warn_of_reading,
 )
@@ -140,7 +141,7 @@ def _warn_of_rules(differing: Sequence[str], first: Path) -> None:
 @rereading_options
 @quote_option('as prepared, or "')
 @click.option("--time", metavar="NAME", help="Field or column of the times [as prepared].")
-@click.option("--new-words", is_flag=True, help="Add words that the vocabulary lacks behind it.")
+@click.option("--new-words", is_flag=True, help="Add words that the vocabulary lacks, at its end.")
 @click.option("--heldout", type=int, default=0, help="New documents kept out of training [0].")
 @click.option("--seed", type=int, default=0, help="Chooses the held-out documents [0].")
 @force_option
@@ -165,7 +166,8 @@ def add(
     if output is None:
         refuse({"--force": options["force"]}, "goes with -o: CORPUS itself is added to")
     options["columns"] = columns_of(keep)
-    made = add_to(corpus, sources, output, n_heldout=heldout, **options)
+    with reading_progress(sources, 1) as progress:
+        made = add_to(corpus, sources, output, n_heldout=heldout, progress=progress, **options)
     step = made.provenance["history"][-1]
     warn_of_reading(step)
     _warn_of_equals(step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +41,7 @@ class Asked:
     level: float | None
     numbers: tuple[int, ...]
     tree: bool
+    as_json: bool
 
     @property
     def pages(self) -> bool:
@@ -53,6 +54,16 @@ class Asked:
         return self.details or self.pages or self.by != "probability"
 
     @property
+    def shown(self) -> Collection[str]:
+        """The `topicmc.topics.reading.DETAILS` that are shown: all on pages and in JSON."""
+        from topicmc.topics.reading import DETAILS
+
+        if not self.full or self.pages or self.as_json:
+            return DETAILS if self.full else ()
+        words = {"relevance": ["relevant"], "frex": ["frex"]}.get(self.by, [])
+        return ["exclusivity", *words, *(["similar"] if self.details else [])]
+
+    @property
     def reads_corpus(self) -> bool:
         """Whether documents are read."""
         return bool(self.coherence or self.sort == "coherence" or self.n_documents)
@@ -61,11 +72,11 @@ class Asked:
         """Whether the samples of all chains of so many runs are read."""
         return self.uncertainty or self.pages or n_runs > 1
 
-    def check(self, n_runs: int, as_json: bool) -> None:
+    def check(self, n_runs: int) -> None:
         """UsageError for what contradicts itself."""
         if self.level is not None and not self.has_intervals(n_runs):
             raise UsageError(f"--level {self.level:g}: is for intervals; add --uncertainty")
-        weighs = self.by == "relevance" or self.pages or (self.full and as_json)
+        weighs = self.by == "relevance" or self.pages or (self.full and self.as_json)
         if self.weight is not None and not weighs:
             raise UsageError(
                 f"--relevance {self.weight:g} weighs words by relevance; add --by relevance"

@@ -64,9 +64,9 @@ if TYPE_CHECKING:
 def topics(runs: tuple[Path, ...], corpus: Path | None, as_json: bool, **options: Any) -> None:
     """Show the topics of RUN: their share of all tokens and their likeliest words.
 
-    With several RUNs of one corpus, whose topics are matched, also which topics all chains find.
+    With several RUNs of one corpus their topics are matched, and it says how many chains find each.
     """
-    asked = Asked(**options)
+    asked = Asked(as_json=as_json, **options)
     if are_mixtures(runs):
         from topicmc.cli.mixture.read import topics as show
 
@@ -75,7 +75,7 @@ def topics(runs: tuple[Path, ...], corpus: Path | None, as_json: bool, **options
         return
     from topicmc.models.lda.run import TopicRun
 
-    asked.check(len(runs), as_json)
+    asked.check(len(runs))
     opened = [TopicRun.open(run) for run in runs]
     check_topics(asked.numbers, opened[0])
     if not asked.reads_corpus:
@@ -112,7 +112,7 @@ def _read(runs: list[TopicRun], asked: Asked, place: Path | None) -> TopicListin
         sort=asked.sort,
         corpus=corpus,
         coherence=asked.coherence,
-        details=asked.full,
+        details=asked.shown,
         weight=WEIGHT if asked.weight is None else asked.weight,
         p_w=word_shares(run, model.phi, model.share) if asked.full else None,
         documents=_representative(run, model, corpus, asked.n_documents),

@@ -17,6 +17,7 @@ from topicmc.corpora.making.emission import Split
 from topicmc.corpora.making.maintenance import finish, opened
 from topicmc.corpora.making.preparation import prepare
 from topicmc.corpora.pipes import readable
+from topicmc.corpora.readers import Progress
 from topicmc.corpora.readers.sources import ID_READERS, open_sources
 from topicmc.corpora.remembered import fields_like, pruning_of, told_of
 from topicmc.corpora.store import Corpus
@@ -44,6 +45,7 @@ def add(
     n_heldout: int = 0,
     seed: int = 0,
     force: bool = False,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Corpus:
     """The corpus with further documents behind its own, in shards of their own; in place when no
@@ -56,7 +58,8 @@ def add(
     also those chosen to be held out. Texts are cut as those of the corpus were; ``tokens`` names
     another field of words, ``tokenizer`` the MODULE:FUNCTION that cuts them. ``options`` are those
     of `prepare` that tell how to read: field, title, time, id, columns, delimiter, quote, encoding.
-    Of those that are not given, what the corpus was prepared by is used where it fits.
+    Of those that are not given, what the corpus was prepared by is used where it fits. ``progress``
+    is that of `prepare`.
     """
     split = Split(None, n_heldout, seed)
     split.check()
@@ -83,7 +86,7 @@ def add(
             cut=cut,
             new_words=new_words,
             split=split,
-            how=how,
+            how={**how, "progress": progress},
         )
         words = corpus.vocabulary + (_new_words(corpus, new, rules) if new_words else [])
         parts = parts_of([corpus, new], words)

@@ -267,7 +267,7 @@ class LDA(PartialFit):
         learned, beta = config.get("learn", "none"), config["beta"]
         is_matrix_prior = record.additions is not None and not config.get("seeds")
         if is_matrix_prior:
-            beta = record.prior.matrix(config["topics"], len(words))
+            beta = record.prior.matrix()
         asked = {
             "doc_topic_prior": None if learns("alpha", learned) else config["alpha"],
             "topic_word_prior": beta if is_matrix_prior or not learns("beta", learned) else None,

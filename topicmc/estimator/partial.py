@@ -151,7 +151,7 @@ class PartialFit(Fitted):
         if self._stream is None:
             self._stream = self._new_stream(config, documents.n_tokens * scale, scale)
         self._stream.update(documents, scale, threads)
-        self._stream.keep()
+        self._stream.keep(threads)
 
     def _new_stream(self, config: TrainConfig, n_tokens: float, n_batches: float) -> Any:
         """From the last sample of `fit`, or from the beginning."""

@@ -124,7 +124,7 @@ class Record:
     def topic_word_prior(self) -> float | np.ndarray:
         """β, float64 (K, W), or one number if all are alike. Notebooks ask for it again and again:
         to complete a name, or to show the model."""
-        return self.prior.matrix(*self.phis[0].shape)
+        return self.prior.matrix()
 
     @property
     def is_starting(self) -> bool:

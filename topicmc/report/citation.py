@@ -29,8 +29,6 @@ RELEVANCE = (
     "Sievert, C. and Shirley, K. E. (2014). LDAvis: a method for visualizing and interpreting"
     " topics. Workshop on Interactive Language Learning, Visualization, and Interfaces."
 )
-
-
 MIXTURE = (
     "Baker, J. (2018). Large-scale Bayesian computation using stochastic gradient Markov chain"
     " Monte Carlo. PhD thesis, Lancaster University. Section 5.5.2.",
@@ -53,39 +51,31 @@ CENTRAL = (
 
 def mixture_citation(runs: Sequence[dict[str, Any]], corpus: str) -> dict[str, Any]:
     """As `citation`, of mixtures."""
-    configs = [facts["config"] for facts in runs]
-    samplers = list(dict.fromkeys(config["sampler"] for config in configs))
-    seeds = ", ".join(str(config["seed"]) for config in configs)
-    text = (
-        f"Dirichlet-process mixture of {corpus} by topicmc {_versions(runs)}"
-        f" ({', '.join(samplers)}; seed {seeds})."
-    )
-    references = [*MIXTURE, *map(_paper, samplers)]
-    if any(config["counts"] == "all" for config in configs):
+    text, papers = _made(f"Dirichlet-process mixture of {corpus}", runs)
+    references = [*MIXTURE, *papers]
+    if any(facts["config"]["counts"] == "all" for facts in runs):
         references += PARTITIONS
     return {"text": text, "references": [*references, *CENTRAL, RELEVANCE]}
 
 
-def _paper(sampler: str) -> str:
-    return _COLLAPSED.get(sampler) or sampler_of(sampler).paper
-
-
-def _versions(runs: Sequence[dict[str, Any]]) -> str:
-    """The versions that trained them."""
-    return " and ".join(dict.fromkeys(facts["topicmc"] for facts in runs))
+def _made(what: str, runs: Sequence[dict[str, Any]]) -> tuple[str, list[str]]:
+    """The sentence that says by which versions, samplers and seeds it was made; and the papers of
+    the samplers."""
+    configs = [facts["config"] for facts in runs]
+    samplers = list(dict.fromkeys(config["sampler"] for config in configs))
+    versions = " and ".join(dict.fromkeys(facts["topicmc"] for facts in runs))
+    seeds = ", ".join(str(config["seed"]) for config in configs)
+    papers = [_COLLAPSED.get(sampler) or sampler_of(sampler).paper for sampler in samplers]
+    return f"{what} by topicmc {versions} ({', '.join(samplers)}; seed {seeds}).", papers
 
 
 def citation(runs: Sequence[dict[str, Any]], corpus: str) -> dict[str, Any]:
     """A sentence that says what was done, by the content of ``run.json`` of each run, and the works
     that it rests on."""
     configs = [facts["config"] for facts in runs]
-    samplers = list(dict.fromkeys(config["sampler"] for config in configs))
-    seeds = ", ".join(str(config["seed"]) for config in configs)
-    text = (
-        f"Latent Dirichlet allocation of {corpus} with {configs[0]['topics']} topics by topicmc"
-        f" {_versions(runs)} ({', '.join(samplers)}; seed {seeds})."
-    )
-    references = [MODEL, *map(_paper, samplers)]
+    what = f"Latent Dirichlet allocation of {corpus} with {configs[0]['topics']} topics"
+    text, papers = _made(what, runs)
+    references = [MODEL, *papers]
     if any(config["workers"] > 1 and config["sampler"] not in _COLLAPSED for config in configs):
         references.append(WORKERS)
     return {"text": text, "references": [*references, RELEVANCE]}

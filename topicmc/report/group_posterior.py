@@ -75,20 +75,22 @@ class GroupPosterior:
         (low,), (high,) = credible_interval(chains, self.level)
         return low, np.minimum(high, 1)
 
-    def intervals(self, words: np.ndarray) -> WordIntervals:
-        """Of any words of each group, int (K, M); reads every sample once."""
+    def intervals(self, words: np.ndarray, groups: np.ndarray | None = None) -> WordIntervals:
+        """Of any words, int (n, M), of some groups, int (n,), or of all; reads every sample
+        once."""
+        groups = np.arange(len(self.phi)) if groups is None else groups
         n, shape = len(self.samples.entries), words.shape
         drawn, among = np.empty((n, *shape)), np.empty((n, *shape))
         for i, phi in enumerate(self.samples.phi()):
-            rank = max(phi.shape[1] - TOP, 0)
-            least = np.partition(phi, rank, axis=1)[:, rank, None]
-            drawn[i] = np.take_along_axis(phi, words, axis=1)
+            mine, rank = phi[groups], max(phi.shape[1] - TOP, 0)
+            least = np.partition(mine, rank, axis=1)[:, rank, None]
+            drawn[i] = np.take_along_axis(mine, words, axis=1)
             among[i] = drawn[i] >= least
-        ends = [self.interval(k, drawn[:, k]) for k in range(len(words))]
+        ends = [self.interval(k, drawn[:, i]) for i, k in enumerate(groups.tolist())]
         low, high = (np.array(side) for side in zip(*ends, strict=True))
-        has = (self.samples.stick >= 0)[:, :, None]
+        has = (self.samples.stick[:, groups] >= 0)[:, :, None]
         in_top = np.where(has, among, 0).sum(axis=0) / has.sum(axis=0)
-        return WordIntervals(np.take_along_axis(self.phi, words, axis=1), low, high, in_top)
+        return WordIntervals(self.phi[groups[:, None], words], low, high, in_top)
 
     def remark(self) -> str:
         """What is to be believed, in a sentence or two."""

@@ -51,14 +51,14 @@ def words_of(posterior: PagePosterior, shown: np.ndarray) -> tuple[dict[str, Any
         "overall": digits(posterior.p_w[known]),
         "spread": spread,
     }
-    asked = np.zeros((len(phi), max(map(len, ids))), np.int64)
-    for k, mine in zip(shown, ids, strict=True):
-        asked[k, : len(mine)] = mine
-    found = np.stack(posterior.intervals(asked), axis=-1)
+    asked = np.zeros((len(shown), max(map(len, ids))), np.int64)
+    for row, mine in zip(asked, ids, strict=True):
+        row[: len(mine)] = mine
+    found = np.stack(posterior.intervals(asked, shown), axis=-1)
     places = np.split(rows, np.cumsum([len(mine) for mine in ids])[:-1])
     tables = [
-        [[int(place), *digits(row)] for place, row in zip(mine, found[k], strict=False)]
-        for k, mine in zip(shown, places, strict=True)
+        [[int(place), *digits(row)] for place, row in zip(mine, of_topic, strict=False)]
+        for mine, of_topic in zip(places, found, strict=True)
     ]
     return columns, tables
 
@@ -67,8 +67,21 @@ def reachable(phi: np.ndarray, p_w: np.ndarray, shown: np.ndarray) -> list[np.nd
     """For each shown topic the words that are among its `CHART_WORDS` most relevant at some
     position of the slider: int64 arrays, likeliest words first."""
     weights = np.linspace(0, 1, round(1 / STEP) + 1)[:, None]
-    found = [np.unique(top(relevance(phi[[k]], p_w, weights), CHART_WORDS)) for k in shown]
+    found = []
+    for k in shown:
+        words = _competing(phi[[k]], p_w)
+        best = top(relevance(phi[k, words][None], p_w[words], weights), CHART_WORDS)
+        found.append(words[np.unique(best)])
     return [w[np.argsort(-phi[k, w], kind="stable")] for k, w in zip(shown, found, strict=True)]
+
+
+def _competing(phi: np.ndarray, p_w: np.ndarray) -> np.ndarray:
+    """The words of a topic (1, W) that can be among its most relevant ones: int64 (n,), ascending.
+    Relevance runs from lift to probability on a line, so a word that has less of both than each of
+    the likeliest has less at every position."""
+    (lift,), (log_phi,) = (relevance(phi, p_w, weight) for weight in (0.0, 1.0))
+    (likeliest,) = top(phi, CHART_WORDS)
+    return np.flatnonzero((lift >= lift[likeliest].min()) | (log_phi >= log_phi[likeliest].min()))
 
 
 def _spread(uses: np.ndarray, numbers: Sequence[int]) -> list[list[list[float]]]:

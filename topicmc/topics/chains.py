@@ -17,12 +17,18 @@ import numpy as np
 from topicmc.corpora.of_runs import NO_CORPUS
 from topicmc.engine.schedule import split_groups
 from topicmc.errors import UsageError
-from topicmc.host.machine import available_cores, check_room
+from topicmc.host.machine import available_cores
 from topicmc.kernels.threads import Threads
 from topicmc.models.corpus_run import check_distinct
 from topicmc.models.lda.draws import chain_of, keeps_counts
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, sum_of_samples
+from topicmc.models.lda.samples import (
+    alpha_of,
+    beta_of,
+    check_memory,
+    samples_of,
+    sum_of_samples,
+)
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.settings.values import learns
 from topicmc.topics.matching import SAME, assign, distances
@@ -100,11 +106,7 @@ def _check_memory(runs: Sequence[TopicRun], n_chains: int) -> None:
     if n_words is None:
         return
     n_kept = max(run.facts()["config"]["topics"] for run in runs)
-    check_room(
-        memory_of(n_words, n_topics, n_kept, n_chains),
-        f"{first.place}: {n_topics:,} topics over {n_words:,} words",
-        "read them on a larger machine",
-    )
+    check_memory(first, memory_of(n_words, n_topics, n_kept, n_chains))
 
 
 def _match(reference: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -16,7 +16,8 @@ from topicmc.corpora import Corpus
 from topicmc.errors import UsageError
 
 MEASURES = ("u_mass", "npmi", "c_v")
-_ENTRIES = 4_000_000  # entries of the corpus that are looked at together
+_ENTRIES = 4_000_000  # entries of the corpus that are looked at together,
+_TOPICS = 1_000  # for every so many topics: a look takes time for each topic, however short it is
 
 
 class DocumentCounts(NamedTuple):
@@ -56,7 +57,8 @@ def document_counts(words: np.ndarray, corpus: Corpus) -> DocumentCounts:
     chosen, columns = np.unique(words, return_inverse=True)
     columns = columns.reshape(words.shape)
     together = np.zeros((*words.shape, words.shape[1]), np.int64)
-    for found, indptr in _documents(chosen, corpus):
+    n_entries = _ENTRIES * max(1, len(words) // _TOPICS)
+    for found, indptr in _documents(chosen, corpus, n_entries):
         shape = (len(indptr) - 1, len(chosen))
         matrix = csr_array((np.ones(len(found), np.int32), found, indptr), shape=shape).tocsc()
         for k, mine in enumerate(columns):
@@ -126,14 +128,17 @@ class _Texts:
         self._chosen, self._names, self._corpus = chosen, names, corpus
 
     def __iter__(self) -> Iterator[list[str]]:
-        for found, indptr in _documents(self._chosen, self._corpus):
+        for found, indptr in _documents(self._chosen, self._corpus, _ENTRIES):
             for start, stop in pairwise(indptr):
                 yield self._names[found[start:stop]].tolist()
 
 
-def _documents(chosen: np.ndarray, corpus: Corpus) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The training documents, some at a time, with the chosen words alone: positions of words in
-    ``chosen`` (ascending, distinct), and where each document begins in them."""
+def _documents(
+    chosen: np.ndarray, corpus: Corpus, n_entries: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The training documents, some at a time, which have about so many entries, with the chosen
+    words alone: positions of words in ``chosen`` (ascending, distinct), and where each document
+    begins in them."""
     corpus.check(range(corpus.n_shards))
     position = np.full(corpus.n_words, -1, np.int32)
     position[chosen] = np.arange(len(chosen))
@@ -141,7 +146,7 @@ def _documents(chosen: np.ndarray, corpus: Corpus) -> Iterator[tuple[np.ndarray,
         shard = corpus.shard(number)
         start = 0
         while start < shard.n_docs:
-            within = np.searchsorted(shard.indptr, shard.indptr[start] + _ENTRIES, "right") - 1
+            within = np.searchsorted(shard.indptr, shard.indptr[start] + n_entries, "right") - 1
             stop = min(max(start + 1, int(within)), shard.n_docs)
             indptr = shard.indptr[start : stop + 1]
             found = position[shard.word_ids[indptr[0] : indptr[-1]]]

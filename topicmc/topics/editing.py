@@ -73,8 +73,8 @@ def unstable(run: TopicRun, others: Sequence[TopicRun]) -> list[int]:
     if posterior.n_chains == 1 or posterior.have_one_start:
         chains = "one chain" if posterior.n_chains == 1 else "chains of one start"
         raise UsageError(
-            f"--stable: {run.place} has {chains}, which cannot know what others find; name another"
-            " run, of another --seed, by --with"
+            f"--stable: {run.place} has {chains}, which cannot know what others find; name"
+            f" {posterior.another_run} by --with"
         )
     stable = {matched.numbers[k] for k in np.flatnonzero(posterior.stable)}
     parts = run.view.parts if others and run.view else [(k,) for k in run.numbers]

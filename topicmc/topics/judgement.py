@@ -203,7 +203,10 @@ def _agreed(evidence: Evidence) -> str:
     scarcest = evidence.scarcest
     n = evidence.draws[scarcest].shape[1]
     few = f"{n} {evidence.kind(scarcest)}" if n < ENOUGH else ""
-    another = "train another run with another --seed and name both, to learn which topics it finds"
+    another = (
+        f"train {evidence.posterior.another_run} and name it, too, to see whether it finds the same"
+        " topics"
+    )
     if evidence.of_one_chain:
         who = f"one chain of {few}" if few else "one chain"
         told = f"R̂ of its halves is at most {worst:.2f}"

@@ -147,11 +147,12 @@ def prevalence(
             docs = slice(batch.doc_ids[0], batch.doc_ids[-1] + 1)
             of_docs = z[begins[docs.start] : begins[docs.stop]]
             counts = _counted(batch, draw, of_docs, row, threads)
-            sums = _sums_by(groups[docs], n_groups)
-            tokens[row] += sums @ counts
+            here, of = np.unique(groups[docs], return_inverse=True)  # few of many groups
+            sums = _sums_by(of, len(here))
+            tokens[row, here] += sums @ counts
             if want_moments:
-                own[row] += sums @ counts**2
-                cross[row] += sums @ (counts * weights[docs, None])
+                own[row, here] += sums @ counts**2
+                cross[row, here] += sums @ (counts * weights[docs, None])
 
     for row, place in enumerate(places):
         # Nothing else holds a draw, so that it is gone before the next.

@@ -56,7 +56,11 @@ def frex(phi: np.ndarray, weight: float = 0.5, total: np.ndarray | None = None) 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
     """The empirical distribution function of values (n,) at each of them."""
-    return np.searchsorted(np.sort(values), values, side="right") / len(values)
+    order = np.argsort(values)
+    ordered = values[order]  # which are looked up side by side
+    ranks = np.empty(len(values))
+    ranks[order] = np.searchsorted(ordered, ordered, side="right") / len(values)
+    return ranks
 
 
 def top(scores: np.ndarray, n: int) -> np.ndarray:

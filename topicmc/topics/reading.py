@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from topicmc.corpora import Corpus
 from topicmc.corpora.naming import Named
 from topicmc.errors import UsageError
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import posterior_mean
+from topicmc.models.lda.samples import planned_mean, posterior_mean
 from topicmc.storage.files import write_json
 from topicmc.topics import coherence as coherences
 from topicmc.topics.labels import Labels
@@ -24,6 +24,8 @@ TOP = 10
 """Words by which coherence and exclusivity are measured, however many are shown."""
 SIMILAR = 3
 """Similar topics that are named."""
+DETAILS = ("exclusivity", "similar", "relevant", "frex")
+"""Fields of topics that take longer to fill."""
 _FIELDS = {"u_mass": "coherence"}  # measures whose field has another name
 
 
@@ -99,7 +101,7 @@ def describe(
     sort: str = "size",
     corpus: Corpus | None = None,
     coherence: Sequence[str] = (),
-    details: bool = False,
+    details: bool | Collection[str] = False,
     weight: float = WEIGHT,
     p_w: np.ndarray | None = None,
     documents: np.ndarray | None = None,
@@ -118,7 +120,8 @@ def describe(
         corpus: the training corpus, for coherence and what is known of documents.
         coherence: measures to add, of `topicmc.topics.coherence.MEASURES`; the corpus is read once
             for u_mass and NPMI.
-        details: adds exclusivity, words by relevance and FREX, and similar topics.
+        details: adds exclusivity, similar topics, and words by relevance and FREX; or those of
+            `DETAILS` that it names.
         weight: λ of the relevance.
         p_w: float (W,), each word's share of all tokens, for the relevance; None: by the topics.
         documents: int (K, n), numbers of training documents to show with each topic.
@@ -142,16 +145,18 @@ def describe(
         measured = coherences.measure(first, _given(corpus, "coherence"), coherence)
         for name, scores in measured.items():
             found[_FIELDS.get(name, name)] = [None if x != x else x for x in scores.tolist()]
-    if details or sort == "exclusivity":
-        total = phi.sum(axis=0)
+    wanted = DETAILS if details is True else details or ()
+    total = phi.sum(axis=0) if wanted or sort == "exclusivity" else np.empty(0)
+    if "exclusivity" in wanted or sort == "exclusivity":
         exclusive = exclusivity(np.take_along_axis(mine, first, axis=1), total[first])
         found["exclusivity"] = exclusive.mean(axis=1).tolist()
-    if details:
+    if "similar" in wanted:
         found["similar"] = _similar(distances(mine, phi), places, labels.numbers)
-        overall = share @ phi if p_w is None else p_w
-        for field, ranking in (("relevant", "relevance"), ("frex", "frex")):
+    for name, ranking in (("relevant", "relevance"), ("frex", "frex")):
+        if name in wanted:
+            overall = share @ phi if p_w is None else p_w
             ranked = rank(ranking, mine, overall, n_words, weight, total)
-            found[field] = _spelt(ranked, vocabulary)
+            found[name] = _spelt(ranked, vocabulary)
     if documents is not None:
         about = _given(corpus, "documents").about
         found["documents"] = [tuple(about(int(d)) for d in row) for row in documents[places]]
@@ -213,7 +218,7 @@ def _spelt(words: np.ndarray, vocabulary: Sequence[str]) -> list[tuple[str, ...]
 
 def write_topics(run: TopicRun, update: int) -> list[Topic]:
     """Writes the ``topics.json`` of a run that has ended; returns its topics, largest first."""
-    mean = posterior_mean(run)
+    mean = planned_mean(run)
     topics = describe(mean.phi, mean.share, run.vocabulary(), labels=Labels.of(run))
     described = [topic.as_dict() for topic in topics]
     write_json(run.path / "topics.json", {"format": 1, "update": update, "topics": described})

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicmc.errors import UsageError
-from topicmc.host.machine import available_cores
+from topicmc.host.machine import available_cores, check_room
 from topicmc.kernels.greatest import nth_greatest
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
@@ -129,6 +129,13 @@ class Posterior:
         """Whether several chains were one at first (`topicmc.topics.chains.are_of_one_start`)."""
         return self.n_chains > 1 and are_of_one_start(self.believed)
 
+    @property
+    def another_run(self) -> str:
+        """What to train for a chain with a start of its own: runs that go on from one with `--from`
+        have its topics to begin with, whatever their seed."""
+        warm = any(chain.run.facts().get("origin") for chain in self.believed)
+        return "another run with another --seed" + ", without --from," * warm
+
     @cached_property
     def found(self) -> np.ndarray:
         """bool (C, K): which of the believed chains have found which topics; the first chain of all
@@ -140,12 +147,12 @@ class Posterior:
         """Whether two chains or more have samples; before, nobody knows which topics are stable."""
         return self.n_chains > 1 and self.n_samples > 0
 
-    @property
+    @cached_property
     def stable(self) -> np.ndarray:
         """bool (K,): whether the samples of all chains have the topic; none where nobody knows."""
         return np.logical_and(self._sampled.all(axis=0), self.knows_stable)
 
-    @property
+    @cached_property
     def distance(self) -> np.ndarray:
         """float64 (K,): mean distance of the matched topics to the first chain's; NaN when that is
         the only chain."""
@@ -162,16 +169,32 @@ class Posterior:
             for i, w in enumerate(words[k, :n])
         ]
 
-    def intervals(self, words: np.ndarray) -> WordIntervals:
-        """Intervals of any words of each topic: int (K, M); reads every sample once."""
-        return self._intervals(words, [word_draws(chain, words) for chain in self.believed])
+    def intervals(self, words: np.ndarray, topics: np.ndarray | None = None) -> WordIntervals:
+        """Intervals of any words, int (n, M), of some topics, int (n,), or of all; reads every
+        sample once. UsageError where memory is too small for what they say of these words."""
+        topics = np.arange(len(self.phi)) if topics is None else topics
+        return self._intervals(words, topics, self._drawn(words, topics))
+
+    def _drawn(self, words: np.ndarray, topics: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The `word_draws` of each believed chain."""
+        n = sum(len(chain.entries) for chain in self.believed)
+        check_room(
+            9.0 * n * words.size,  # a float64 and a bool each
+            f"{words.shape[1]:,} words of {len(words):,} topics in {n:,} samples",
+            "read them on a larger machine",
+        )
+        return [word_draws(chain, words, topics) for chain in self.believed]
 
     def _intervals(
-        self, words: np.ndarray, drawn: Sequence[tuple[np.ndarray, np.ndarray]]
+        self,
+        words: np.ndarray,
+        topics: np.ndarray,
+        drawn: Sequence[tuple[np.ndarray, np.ndarray]],
     ) -> WordIntervals:
-        low, high = _pooled(self._sampled, [weights for weights, _ in drawn], self.level)
-        in_top = _mean(self._sampled, [among for _, among in drawn])
-        return WordIntervals(np.take_along_axis(self.phi, words, axis=1), low, high, in_top)
+        found = self._sampled[:, topics]
+        low, high = _pooled(found, [weights for weights, _ in drawn], self.level)
+        in_top = _mean(found, [among for _, among in drawn])
+        return WordIntervals(self.phi[topics[:, None], words], low, high, in_top)
 
     def pooled(self, values: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean and ends of the credible interval, float64 (K, …), of shares or probabilities over
@@ -189,7 +212,7 @@ class Posterior:
         level = self.level
         return _by_finders(self._sampled, values, lambda mine: half_width(mine, level)[None])[0]
 
-    @property
+    @cached_property
     def _sampled(self) -> np.ndarray:
         """bool (C, K): which of the believed chains have samples of which topics."""
         return _with_samples(self.believed)
@@ -221,7 +244,7 @@ class Posterior:
         if self.n_chains == 1:
             return (
                 f"Intervals rest on {self.n_samples} samples of one chain, which cannot know what"
-                " others find; train another run with another --seed and name both."
+                f" others find; train {self.another_run} and name it, too."
             )
         everyone = "both" if self.n_chains == 2 else f"all {self.n_chains}"
         told = f"{self.stable.sum()} of {len(self.phi)} topics are found by {everyone} chains."
@@ -230,7 +253,7 @@ class Posterior:
             return told
         return (
             f"{told} The chains have one start: their agreement does not tell what another would"
-            " find; train another run with another --seed and name both."
+            f" find; train {self.another_run} and name it, too."
         )
 
     def as_dict(self, k: int, n: int = TOP) -> dict[str, Any]:
@@ -259,10 +282,11 @@ class Posterior:
         known = self._known
         if known is None or known.words.shape[1] < min(n, self.phi.shape[1]):
             words = top(self.phi, max(n, 3 * TOP))
-            drawn = [word_draws(chain, words) for chain in self.believed]
+            topics = np.arange(len(words))
+            drawn = self._drawn(words, topics)
             of_top = [weights[:, :, :TOP] for weights, _ in drawn]
             covered = coverage(of_top, self.stable, self.level)
-            known = self._known = _Top(words, self._intervals(words, drawn), covered)
+            known = self._known = _Top(words, self._intervals(words, topics, drawn), covered)
         return known
 
 
@@ -306,12 +330,14 @@ def posterior_of(runs: Sequence[TopicRun], level: float = 0.9) -> Posterior:
     )
 
 
-def word_draws(chain: MatchedChain, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each sample of a chain φ of words (K, M) in the order of the first chain's topics, and
-    whether they are among the topic's top words: float64 and bool (n, K, M)."""
+def word_draws(
+    chain: MatchedChain, words: np.ndarray, topics: np.ndarray | slice = np.s_[:]
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each sample of a chain φ of words (k, M) of some topics, by the order of the first
+    chain's, and whether they are among the topic's top words: float64 and bool (n, k, M)."""
     weights = np.empty((len(chain.entries), *words.shape))
     among = np.empty(weights.shape, bool)
-    columns = chain.order[:, None]
+    columns = chain.order[topics][:, None]
     threads = Threads(available_cores())
     for i, entry in enumerate(chain.entries):
         theta = draw_of(chain.run, entry, threads)

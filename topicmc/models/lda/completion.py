@@ -129,4 +129,5 @@ def check_topics(phi: np.ndarray, n_words: int, name: str) -> np.ndarray:
     totals = phi.sum(axis=1, keepdims=True)
     if (totals <= 0).any():
         raise DataError(f"{name}: topic {int(np.argmin(totals))} is all zeros; remove it")
-    return phi / totals
+    phi /= totals
+    return phi

@@ -39,7 +39,7 @@ from topicmc.samplers.running_mean import MeanChain
 from topicmc.storage.scratch import IN_MEMORY
 
 _SPELLED = 90  # bytes of a word of the vocabulary, as text
-_NUMBER = 32  # bytes of a number in a list
+_NUMBER = 32 + 20  # bytes of a number in a list, and of its text in the index of samples
 _CHECKPOINTS = 3  # on disk while one is saved
 ALWAYS, END = "always", "the end"
 _READ = "θ of a state", "the table of counts"

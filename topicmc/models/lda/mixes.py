@@ -70,18 +70,22 @@ class Mixer:
             self._spare -= len(word_ids)
             if self._spare >= 0 and word_ids.max(initial=0) < self._phi.shape[1]:
                 words, rows = np.unique(word_ids, return_inverse=True)
-                return _by_word(self._phi[:, words]), rows.astype(word_ids.dtype)
-            self._table = _by_word(self._phi)
+                return self._by_word(self._phi[:, words]), rows.astype(word_ids.dtype)
+            self._table = self._by_word(self._phi)
             del self._phi
         return self._table, word_ids
 
+    def _by_word(self, phi: np.ndarray) -> np.ndarray:
+        n_topics, n_words = phi.shape
+        table = aligned_zeros((n_words, padded_size(n_topics)), np.float32)
 
-def _by_word(phi: np.ndarray) -> np.ndarray:
-    n_topics, n_words = phi.shape
-    rows = aligned_zeros((n_words, padded_size(n_topics)), np.float32)
-    rows[:, :n_topics] = phi.T
-    np.maximum(rows, _LEAST, out=rows, where=rows > 0)
-    return rows
+        def fill(words: slice, topics: slice) -> None:
+            part = table[words, topics]
+            part[:] = phi[topics, words].T
+            np.maximum(part, _LEAST, out=part, where=part > 0)
+
+        self._threads.run_in_squares(fill, (n_words, n_topics))
+        return table
 
 
 def parts(stream: Iterable[Documents], n_docs: int) -> Iterator[Documents]:

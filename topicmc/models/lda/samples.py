@@ -10,15 +10,13 @@ import numpy as np
 
 from topicmc.engine.method import Entry
 from topicmc.errors import UsageError
-from topicmc.host.machine import available_cores
+from topicmc.host.machine import available_cores, check_room
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.truncation import at_rest
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import MeanChain, running_mean
 from topicmc.samplers.state import Chain
-
-_SIDE = 1 << 9  # words, and topics, of a matrix that are added up at a time
 
 
 def write_sample(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) -> Entry:
@@ -95,20 +93,22 @@ def newest_of(entries: Sequence[Entry]) -> list[Entry]:
 def add_phi(total: np.ndarray, theta: np.ndarray, sums: np.ndarray, threads: Threads) -> None:
     """Adds the topics of one sample θ (W, K), of ``sums`` Σ_w θ_wk, float64 (K,), to a sum, float64
     (K, W)."""
-    n_words, n_topics = theta.shape
 
-    def add(i: int) -> None:
-        words = slice(i * _SIDE, (i + 1) * _SIDE)
-        for first in range(0, n_topics, _SIDE):  # squares, as one of both matrices is transposed
-            topics = slice(first, first + _SIDE)
-            total[topics, words] += (theta[words, topics] / sums[topics]).T
+    def add(words: slice, topics: slice) -> None:
+        total[topics, words] += (theta[words, topics] / sums[topics]).T
 
-    threads.run(add, -(-n_words // _SIDE))
+    threads.run_in_squares(add, theta.shape)
 
 
-def phi_of(theta: np.ndarray) -> np.ndarray:
-    """Topics of one sample θ (W, K): float64 (K, W), C-contiguous, rows sum to one."""
-    phi = np.ascontiguousarray(theta.T, np.float64)
+def phi_of(theta: np.ndarray, threads: Threads | None = None) -> np.ndarray:
+    """Topics of one sample θ (W, K): float64 (K, W), C-contiguous, rows sum to one. By threads on
+    all cores unless others are given."""
+    phi = np.empty(theta.shape[::-1])
+
+    def fill(words: slice, topics: slice) -> None:
+        phi[topics, words] = theta[words, topics].T
+
+    (threads or Threads(available_cores())).run_in_squares(fill, theta.shape)
     phi /= phi.sum(axis=1, keepdims=True)
     return phi
 
@@ -164,10 +164,29 @@ def posterior_mean(run: TopicRun | Path | str, chain: int = 0) -> PosteriorMean:
 
     Chains number their topics on their own, so samples are averaged within one chain only.
 
-    Raises UsageError when the run has no such chain, DataError when it has no samples yet or a
-    file of theirs is damaged.
+    Raises UsageError when the run has no such chain, or memory is too small; DataError when it has
+    no samples yet or a file of theirs is damaged.
     """
     run = TopicRun.at(run)
+    n_words, n_kept = run.shape
+    if n_words is not None and n_kept is not None:
+        shown = run.n_topics
+        of_view = 0 if run.view is None else shown  # beside θ as it is kept
+        check_memory(run, 4 * n_words * (2 * shown + n_kept + of_view))
+    return planned_mean(run, chain)
+
+
+def check_memory(run: TopicRun, n_bytes: int) -> None:
+    """UsageError where memory is too small for so many bytes of the topics of a run or view."""
+    check_room(
+        n_bytes,
+        f"{run.place}: {run.n_topics:,} topics over {run.shape[0]:,} words",
+        "read them on a larger machine",
+    )
+
+
+def planned_mean(run: TopicRun, chain: int = 0) -> PosteriorMean:
+    """`posterior_mean`, for which there is memory, as training has made sure."""
     entries = at_rest(run, samples_of(run, chain))
     phi, share = read_running_mean(run, entries[-1]) or _mean_of_samples(run, entries)
     alpha = np.mean([alpha_of(run, entry) for entry in entries], axis=0)

@@ -16,11 +16,10 @@ import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.corpora.text.vocabulary import ids_in
-from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
-from topicmc.models.heldout import Split, split_documents
+from topicmc.models.heldout import Split
 from topicmc.models.lda.completion import perplexity
-from topicmc.models.lda.scoring import SPLIT_SEED
+from topicmc.models.lda.scoring import heldout_split
 from topicmc.storage.files import real_path
 from topicmc.topics.coherence import document_counts, npmi, u_mass
 from topicmc.topics.compare.drift import Drift, drift
@@ -153,12 +152,7 @@ def _common_test_set(
     """The common test set, and where each model has its words."""
     places = np.array([ids_in(model.words, corpus.vocabulary) for model in models])
     known = np.all(places >= 0, axis=0)
-    if corpus.heldout.n_docs == 0:
-        raise DataError(f"{corpus.path}: has no held-out documents; prepare it with --heldout N")
-    corpus.check([])
-    split = split_documents(corpus.heldout, seed=SPLIT_SEED, known=known)
-    if split.n_scored == 0:
-        raise DataError(f"{corpus.path}: none of the held-out words is known to all the topics")
+    split = heldout_split(corpus, known, "all the topics")
     return CommonTestSet(corpus, np.flatnonzero(known), split), list(places[:, known])
 
 

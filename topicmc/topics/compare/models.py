@@ -172,8 +172,12 @@ class MatrixModel(Model):
 
     def __init__(self, path: Path | str, words: Sequence[str], alpha: float) -> None:
         phi = check_topics(read_array(Path(path)), len(words), str(path))
-        known = np.flatnonzero((phi.astype(np.float32) > 0).any(axis=0))  # as they are scored
-        super().__init__(str(path), [words[w] for w in known.tolist()], phi[:, known])
+        has = np.zeros(phi.shape[1], bool)
+        for topic in phi:
+            has |= topic.astype(np.float32) > 0  # as they are scored
+        known = np.flatnonzero(has)
+        phi = phi if has.all() else phi[:, known]
+        super().__init__(str(path), [words[w] for w in known.tolist()], phi)
         self._alpha = np.full(len(phi), alpha)
 
     def samples(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
