@@ -98,7 +98,7 @@ def held(run: TopicRun, seeds: Seeds, top: int, *, of_tokens: bool = False) -> l
         prior = run.prior(float(samples_of(run)[-1].get("beta", run.facts()["config"]["beta"])))
         n_topics, n_words = phi.shape
         sizes = mean.share * run.facts()["corpus"]["tokens"] + prior.totals(n_words, n_topics)
-        phi = phi * sizes[:, None] - prior.matrix(n_topics, n_words)
+        phi = phi * sizes[:, None] - prior.matrix()
     return [
         len(set(np.argsort(-row)[:top].tolist()) & set(words))
         for row, words in zip(phi, found.weights, strict=False)

@@ -14,6 +14,7 @@ from topicmc.cli.options import (
     force_option,
     json_option,
     note_progress,
+    note_reached,
     output_option,
     print_json,
     refuse,
@@ -65,7 +66,6 @@ def edit(
     not. It holds no samples, so RUN has to stay. Topics keep their numbers; a merged one has the
     number of its first. RUN may be a view, whose edits then stay. Groups of a mixture can be named.
     """
-    from topicmc.cli.mixture.read import note_reached
     from topicmc.models.lda.run import TopicRun
     from topicmc.models.mixture.run import MixtureRun
     from topicmc.topics.editing import Edits, name_groups, unstable
@@ -84,7 +84,7 @@ def edit(
             "does not go with a mixture, whose groups can be named only",
         )
         mixture = MixtureRun.open(run)
-        note_reached(mixture)
+        note_reached([mixture])
         named = name_groups(mixture, labels, output, force)
         told = {str(k): name for k, name in named.items()}
         if as_json:

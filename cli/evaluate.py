@@ -22,7 +22,7 @@ from topicmc.cli.options import (
     threads_option,
 )
 from topicmc.cli.printing import echo, note
-from topicmc.cli.tables import print_convergence
+from topicmc.cli.tables import print_convergence, print_score
 from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -178,18 +178,13 @@ def _print_score(score: Score | None) -> None:
     if score is None:
         echo("perplexity            none: no documents are held out (topicmc prepare --heldout N)")
         return
-    if score.samples == 0:
-        echo(f"perplexity            {score.perplexity:,.2f}  of a state of the start")
-    else:
-        n = score.averaged_over
-        many = f"averaged over {n} sample{'s' * (n > 1)}"
-        echo(f"perplexity            {score.perplexity:,.2f}  of the newest sample")
-        echo(f"                      {score.perplexity_averaged:,.2f}  {many}")
-        if score.perplexity_mean is not None:
-            error = score.perplexity_mean_error
-            more = "" if error is None else f", standard error {error:,.2f}"
-            mean = f"{score.perplexity_mean:,.2f}"
-            echo(f"                      {mean}  of the running mean{more}")
+    scores, n = (score.perplexity, score.perplexity_averaged), score.averaged_over
+    print_score("perplexity", *scores, n, ",.2f", start="a state of the start")
+    if score.samples and score.perplexity_mean is not None:
+        error = score.perplexity_mean_error
+        more = "" if error is None else f", standard error {error:,.2f}"
+        mean = f"{score.perplexity_mean:,.2f}"
+        echo(f"                      {mean}  of the running mean{more}")
     _print_split(score)
 
 

@@ -14,6 +14,7 @@ from topicmc.cli.options import (
     force_option,
     json_option,
     note_progress,
+    note_reached,
     output_option,
     print_json,
     refuse,
@@ -68,7 +69,6 @@ def export(
 
     options: Any = {"words": words, "corpus": corpus, "threads": threads}
     if are_mixtures(runs):
-        from topicmc.cli.mixture.read import note_reached
         from topicmc.export.mixture import GroupSource
         from topicmc.models.mixture.run import MixtureRun
 
@@ -77,8 +77,7 @@ def export(
             "does not go with a mixture, whose groups are of the central sample of all chains",
         )
         mixtures = [MixtureRun.open(run) for run in runs]
-        for run in mixtures:
-            note_reached(run)
+        note_reached(mixtures)
         source: Source = GroupSource(mixtures, **options)
     else:
         from topicmc.export.source import Source as Topics

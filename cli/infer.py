@@ -16,6 +16,7 @@ from topicmc.cli.options import (
     force_option,
     json_option,
     note_progress,
+    note_reached,
     output_option,
     print_json,
     quote_option,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 @rereading_options
 @quote_option('as prepared, or "')
 @corpus_option
-@click.option("--seed", type=click.IntRange(0), help="Of the draws behind --se [0].")
+@click.option("--seed", type=click.IntRange(0), help="Seed of the draws for --se [0].")
 @threads_option
 @force_option
 @json_option
@@ -150,14 +151,13 @@ def _opened(
     from topicmc.topics.labels import Labels
 
     if is_mixture(path):
-        from topicmc.cli.mixture.read import note_reached
         from topicmc.models.mixture.matching import central
         from topicmc.models.mixture.run import MixtureRun
 
         asked = {"--se": se, "--chain": chain or None, "--threads": threads}
         refuse(asked, "does not go with a mixture")
         run = MixtureRun.open(path)
-        note_reached(run)
+        note_reached([run])
         groups = central(run)
         n = len(groups.sizes)
         return groups, run, Labels(tuple(range(n + 1)), {**run.labels, n: "other"})

@@ -20,7 +20,9 @@ from topicmc.storage.fields import UNSHOWN
 
 if TYPE_CHECKING:
     from topicmc.kernels.threads import Threads
+    from topicmc.models.factors.run import FactorRun
     from topicmc.models.lda.run import TopicRun
+    from topicmc.models.mixture.run import MixtureRun
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 force_option = click.option("--force", is_flag=True, help="Overwrite what is there.")
@@ -75,9 +77,8 @@ class Headed(click.Command):
         under = {name for names in self.headings.values() for name in names}
         rest = [str(name) for name in shown if name not in under]
         for heading, names in {**self.headings, "Other": rest}.items():
-            records = [shown[name] for name in names if shown.get(name) is not None]
             with formatter.section(heading):
-                formatter.write_dl([record for record in records if record is not None])
+                formatter.write_dl([record for name in names if (record := shown.get(name))])
 
 
 class Listing(click.Group):
@@ -231,6 +232,14 @@ def note_progress(runs: Sequence[TopicRun]) -> None:
 
     for run in runs:
         note(*remarks(run))
+
+
+def note_reached(runs: Sequence[MixtureRun | FactorRun]) -> None:
+    """As `note_progress`, of runs of another model."""
+    from topicmc.engine.progress import remarks
+
+    for run in runs:
+        note(*remarks(run, run.reached()))
 
 
 def check_topics(numbers: Sequence[int], run: TopicRun) -> None:

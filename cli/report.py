@@ -14,6 +14,7 @@ from topicmc.cli.options import (
     force_option,
     json_option,
     note_progress,
+    note_reached,
     output_option,
     print_json,
     refuse,
@@ -60,7 +61,7 @@ def report(
     as_json: bool,
 ) -> None:
     """Write a page to explore the topics of RUN, or the groups of a mixture: one HTML file that
-    loads nothing.
+    needs no network.
 
     With several RUNs of one corpus their topics are matched, and those that all chains have found
     are marked.
@@ -95,12 +96,10 @@ def report(
 def _of_mixtures(
     runs: Sequence[MixtureRun], corpus: Path | None, threads: int | None, asked: dict[str, Any]
 ) -> dict[str, Any]:
-    from topicmc.cli.mixture.read import note_reached
     from topicmc.report.groups import gather_groups
 
     refuse({"--threads": threads}, "does not go with a mixture")
-    for run in runs:
-        note_reached(run)
+    note_reached(runs)
     return gather_groups(runs, _corpus(runs[0], corpus), **asked)
 
 

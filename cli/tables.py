@@ -62,6 +62,22 @@ def bar(share: float) -> str:
     return mark * max(round(_BAR * share), 1 if share else 0)
 
 
+def print_score(
+    label: str,
+    newest: float,
+    averaged: float | None,
+    n_samples: int,
+    precision: str = ".4f",
+    start: str = "the newest state, there is no sample",
+) -> None:
+    """A score of the newest sample, and that averaged over so many; or of what stands in for one at
+    the ``start``."""
+    echo(f"{label:<21} {newest:{precision}}  of {'the newest sample' if n_samples else start}")
+    if n_samples:
+        many = f"averaged over {n_samples} sample{'s' * (n_samples > 1)}"
+        echo(f"{'':<21} {averaged:{precision}}  {many}")
+
+
 def print_convergence(found: Convergence | Diagnostics, flags: Sequence[str] = ()) -> None:
     """R̂ and effective sample size of what was traced, what else is odd, and the verdict."""
     rows = [

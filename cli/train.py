@@ -33,6 +33,7 @@ from topicmc.cli.training import (
     check_resume,
     heard,
     job,
+    print_outcome,
     tell_nothing_to_do,
     tell_result,
     tell_settings,
@@ -90,7 +91,7 @@ class Alpha(click.ParamType):
 @click.argument("corpus", required=False, type=click.Path(path_type=Path))
 @output_option("The run directory [topicmc-run].", required=False)
 @setting(
-    "--model", click.Choice(MODELS), "mixture: one group a document, their number unknown [lda]."
+    "--model", click.Choice(MODELS), "mixture: one group per document; learns their number [lda]."
 )
 @setting("--topics", Number(int), "Number of topics K [auto: by corpus size].")
 @setting(
@@ -118,9 +119,9 @@ class Alpha(click.ParamType):
 @setting("--step-offset", Number(float), "b in the step size [auto].")
 @setting("--step-decay", Number(float), "c in the step size [auto].")
 @setting("--start", click.Choice([AUTO, *STARTS]), "How a chain begins [auto: by sampler].")
-@setting("--start-weight", float, "SGRLD: mean weight of a word at first [by the prior].")
-@setting("--anneal-updates", Number(int), "Updates of a start, which are burn-in [auto].")
-@setting("--start-sweeps", Number(int), "Sweeps of a start, where it makes sweeps [auto].")
+@setting("--start-weight", float, "SGRLD: mean weight with which topics begin [by the prior].")
+@setting("--anneal-updates", Number(int), "Length of the start of minibatch chains [auto].")
+@setting("--start-sweeps", Number(int), "Length of the start where it makes sweeps [auto].")
 @setting("--start-documents", Number(int), "Documents of a start on a subset of them [auto].")
 @setting(
     "--estimate",
@@ -155,16 +156,17 @@ class Alpha(click.ParamType):
 @setting(
     "--checkpoint-every",
     str,
-    "A checkpoint every 30s, or every N updates [auto: 30s, or a tenth of the time].",
+    "A checkpoint every 30s, or every N updates [auto: 30s, or less often, to take a tenth of the"
+    " time at most].",
 )
 @setting("--samples", int, "Posterior samples of a chain to keep at most [32; mixture: 64].")
 @setting("--seed", int, "The same seed gives the same topics [0].")
 @setting("--threads", Number(int), "Threads of a worker [auto: the cores, shared out].")
 @setting("--workers", int, "Workers that share the corpus out [1].")
 @transport_option
-@setting("--chains", Number(int), "Chains [auto: one a worker; AD-LDA: one].")
+@setting("--chains", Number(int), "Chains [auto: one per worker; AD-LDA: one].")
 @setting("--groups", Number(int), "Groups of chains that are averaged [auto: 1].")
-@setting("--trajectory", Number(int), "Updates a chain makes on a worker, in the mean [auto].")
+@setting("--trajectory", Number(int), "Updates a chain makes on a worker, on average [auto].")
 @setting("--schedule", click.Choice(SCHEDULES), "How chains move on [rotate].")
 @setting("--balance/--no-balance", bool, "Longer trajectories on faster workers [yes].")
 @setting("--average-until", int, "Stop averaging chains after so many updates [burn-in].")
@@ -295,18 +297,7 @@ def _train(
     nothing = resume and not moved and _are_written(run)
     topics = [] if nothing else write_topics(run, outcome.update)
     if as_json:
-        print_json(
-            {
-                "run": str(run.path),
-                "updates": outcome.update,
-                "documents": outcome.items,
-                "seconds": outcome.seconds,
-                "perplexity": outcome.score,
-                "perplexity_averaged": outcome.score_averaged,
-                "averaged_over": outcome.averaged_over,
-                "samples": outcome.samples,
-            }
-        )
+        print_outcome(run, outcome, averaged_over=outcome.averaged_over)
     elif nothing:
         tell_nothing_to_do(run, outcome, listener)
     else:

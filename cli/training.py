@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from topicmc.cli.options import print_json
 from topicmc.cli.printing import echo
 from topicmc.errors import UsageError
 
@@ -161,12 +162,28 @@ def carry_out(
     return outcome, outcome.update != begun, None if channel.is_root else 0
 
 
+def print_outcome(run: RunDirectory, outcome: Outcome, **more: Any) -> None:
+    """What came out, as JSON."""
+    print_json(
+        {
+            "run": str(run.path),
+            "updates": outcome.update,
+            run.counted[0]: outcome.items,
+            "seconds": outcome.seconds,
+            run.figure: outcome.score,
+            f"{run.figure}_averaged": outcome.score_averaged,
+            **more,
+            "samples": outcome.samples,
+        }
+    )
+
+
 def tell_nothing_to_do(run: RunDirectory, outcome: Outcome, listener: Listener) -> None:
     """That a run which goes on has come to its end before."""
     ended = f"ended after {outcome.update:,} updates and {outcome.seconds:,.1f} s of training"
     more = "longer --updates, --epochs or --time-budget, which count from its beginning"
     if outcome.converged:  # at its full length, too
-        ended = f"has converged, after {outcome.update:,} updates"
+        ended = f"has come to rest, after {outcome.update:,} updates"
         more = f"--until end and {more}"
     listener.message(f"Nothing to do: {run.path} {ended}; it goes on with {more}")
 

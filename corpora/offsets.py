@@ -1,12 +1,13 @@
 """Where each of many runs of entries begins, in one array."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
-def offsets(lengths: np.ndarray) -> np.ndarray:
+def offsets(lengths: ArrayLike) -> np.ndarray:
     """int64 (n + 1,) running sums of lengths, from 0."""
-    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=indptr[1:])
+    indptr = np.zeros(np.size(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, dtype=np.int64, out=indptr[1:])
     return indptr
 
 

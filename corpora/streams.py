@@ -99,7 +99,7 @@ class Stream:
         except UnicodeError as error:
             raise DataError(
                 f"{self.path}, after line {self._n_lines}: not {self._encoding} "
-                f"({_sentence(error)}); pass another --encoding"
+                f"({reason(error)}); pass another --encoding"
             ) from error
         self._n_lines += text.count(b"\n")
         return text
@@ -112,7 +112,7 @@ class Stream:
                 raise unreadable(self.path, error) from error
             cut = isinstance(error, EOFError) or "truncated" in str(error).lower()
             raise (CutShortError if cut else DataError)(
-                f"{self.path} is cut short or damaged ({_sentence(error)}): fetch it again"
+                f"{self.path} is cut short or damaged ({reason(error)}): fetch it again"
             ) from error
 
     def read_all(self, limit: int) -> bytes:
@@ -163,8 +163,10 @@ def unless_utf8(path: Path, encoding: str | None) -> str | None:
     return encoding if decoder.getstate()[0] else None
 
 
-def _sentence(error: Exception) -> str:
-    return str(error).strip().splitlines()[0].rstrip(".") if str(error) else "unexpected end"
+def reason(error: Exception) -> str:
+    """The first line of what a library says of an error, without full stop."""
+    said = str(error).strip()
+    return said.splitlines()[0].rstrip(".") if said else "unexpected end"
 
 
 def line_blocks(stream: Stream, size: int = 1 << 23) -> Iterator[bytes]:

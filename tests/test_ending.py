@@ -109,7 +109,7 @@ def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(
     over = resumed(tmp_path / "stopped", epochs=600.0, until="converged").train(Interrupt())
     assert over.update == end.update and over.converged
     tell_nothing_to_do(again.run, over, Remarks())
-    assert re.search("has converged, .* goes on with --until end", capsys.readouterr().err)
+    assert re.search("has come to rest, .* goes on with --until end", capsys.readouterr().err)
     tell_result(again.run, over, "converged", "", "topicmc evaluate", Remarks())
     assert re.search("It has come to rest: topicmc evaluate .*/stopped", capsys.readouterr().err)
     further = resumed(tmp_path / "stopped", epochs=300.0)

@@ -175,7 +175,7 @@ def test_a_run_under_given_priors(small_corpus, tmp_path, sampler):
     assert (saved["topics"], saved["beta"], saved["learn"]) == (3, 0.05, "none")
     for entry in samples_of(run):
         np.testing.assert_array_equal(alpha_of(run, entry), alpha)
-        np.testing.assert_allclose(run.prior(entry["beta"]).matrix(3, 120), b)
+        np.testing.assert_allclose(run.prior(entry["beta"]).matrix(), b)
         theta = run.read_sample(entry)
         assert theta[7, 1] / theta[:, 1].sum() > 0.3
     (tmp_path / "b.npy").unlink()

@@ -23,14 +23,14 @@ def test_additions_must_be_numbers_of_0_or_more(value):
 def test_it_adds_up_to_the_matrix_that_it_is():
     b = uneven(0.1, 30, 20)
     over = prior(b, 30)
-    np.testing.assert_allclose(over.matrix(20, 30), b.T)
+    np.testing.assert_allclose(over.matrix(), b.T)
     np.testing.assert_allclose(over.totals(30, 20), b.sum(axis=0))
     assert over.mean(20, 30) == pytest.approx(b.mean())
-    np.testing.assert_allclose(over.summed(30).matrix(20, 1), b.sum(axis=0)[:, None])
+    np.testing.assert_allclose(over.summed(30).matrix(), b.sum(axis=0)[:, None])
     theta = np.zeros(b.shape, np.float32)
     over.add_to(theta)
     np.testing.assert_allclose(theta, b, rtol=1e-6)
-    np.testing.assert_allclose(over.with_base(1.0).matrix(20, 30), b.T + 0.9)
+    np.testing.assert_allclose(over.with_base(1.0).matrix(), b.T + 0.9)
 
 
 def test_topics_of_the_padding_have_the_base():
@@ -45,7 +45,7 @@ def test_topics_of_the_padding_have_the_base():
 def test_a_symmetric_one_is_one_number():
     read = RowPrior(0.25).rows(30, 20)
     assert read.entries == np.float32(0.25) and read.entries.dtype == np.float32
-    assert RowPrior(0.25).matrix(20, 30) == 0.25 and np.all(RowPrior(0.25).totals(30, 20) == 7.5)
+    assert RowPrior(0.25).matrix() == 0.25 and np.all(RowPrior(0.25).totals(30, 20) == 7.5)
 
 
 def test_random_weights_lean_to_where_a_word_has_more_prior():

@@ -119,7 +119,7 @@ def test_the_prior_is_no_part_of_what_is_counted(small_corpus, tmp_path):
     config = replace(CONFIG, sampler="adlda", seed_weight=400.0, samples=1, learn="none")
     run, _ = train(config, small_corpus, tmp_path / "run")
     (entry,) = run.sample_index()
-    counts = run.read_sample(entry) - run.prior(entry["beta"]).matrix(6, 120).T
+    counts = run.read_sample(entry) - run.prior(entry["beta"]).matrix().T
     for topic, seeds in seed_words(run).items():
         for seed in seeds:
             row = np.rint(counts[run.vocabulary().index(seed.word)])
@@ -132,7 +132,7 @@ def test_where_else_a_word_is_is_told_of_the_first_chain(small_corpus, tmp_path)
     run, _ = train(config, small_corpus, tmp_path / "run")
     assert {entry["chain"] for entry in run.sample_index()} == {0, 1}
     entries = [entry for entry in run.sample_index() if entry["chain"] == 0]
-    priors = [run.prior(entry["beta"]).matrix(6, 120).T for entry in entries]
+    priors = [run.prior(entry["beta"]).matrix().T for entry in entries]
     states = [run.read_sample(entry) for entry in entries]
     counts = np.mean([np.rint(s - p) for s, p in zip(states, priors, strict=True)], axis=0)
     for topic, seeds in seed_words(run).items():
@@ -163,7 +163,7 @@ def test_views_and_runs_that_go_on_keep_names_and_seeds(small_corpus, tmp_path):
     assert Labels.of(view).names == {1: "one"}
     told = seed_words(view)
     assert list(told) == [3, 1] and all(seed.verdict == "accepted" for seed in told[1])
-    priors = [run.prior(entry["beta"]).matrix(6, 120).T for entry in run.sample_index()]
+    priors = [run.prior(entry["beta"]).matrix().T for entry in run.sample_index()]
     states = [run.read_sample(entry) for entry in run.sample_index()]
     counts = np.mean([np.rint(s - p) for s, p in zip(states, priors, strict=True)], axis=0)
     for topic, parts in ((3, [0, 3]), (1, [1])):

@@ -14,13 +14,14 @@ from topicmc.cli.factors.columns import checked_delimiter, column_options
 from topicmc.cli.options import (
     force_option,
     json_option,
+    note_reached,
     output_option,
     print_json,
     refuse,
     run_argument,
 )
 from topicmc.cli.printing import echo, note
-from topicmc.cli.tables import print_convergence
+from topicmc.cli.tables import print_convergence, print_score
 
 if TYPE_CHECKING:
     from topicmc.models.factors.run import FactorRun
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 
 def _note_reached(run: FactorRun) -> None:
     """Notes on stderr that a run has not ended, or has no posterior sample."""
-    from topicmc.engine.progress import remarks, unfinished
+    from topicmc.engine.progress import unfinished
 
     if run.config().sampler != "sgd":
-        note(*remarks(run, run.reached()))
+        note_reached([run])
         return
     note(*unfinished(run, run.reached()))
     if run.is_starting():
@@ -98,11 +99,7 @@ def _print_score(found: Score) -> None:
     if found.rmse is None:
         echo("RMSE                  none: no ratings are held out (train with --heldout F)")
     else:
-        kind = "the newest sample" if found.samples else "the newest state, there is no sample"
-        echo(f"RMSE                  {found.rmse:.4f}  of {kind}")
-        if found.rmse_averaged is not None:
-            many = f"averaged over {found.samples} sample{'s' * (found.samples > 1)}"
-            echo(f"                      {found.rmse_averaged:.4f}  {many}")
+        print_score("RMSE", found.rmse, found.rmse_averaged, found.samples)
         if len(found.rmse_of_chains) > 1:
             of = ", ".join(f"{value:.4f}" for value in found.rmse_of_chains)
             echo(f"of each chain         {of}")

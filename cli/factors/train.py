@@ -17,7 +17,6 @@ from topicmc.cli.options import (
     force_option,
     json_option,
     output_option,
-    print_json,
     progress_option,
     refuse,
     resume_option,
@@ -31,6 +30,7 @@ from topicmc.cli.training import (
     check_resume,
     heard,
     job,
+    print_outcome,
     tell_nothing_to_do,
     tell_result,
     threads_of,
@@ -111,11 +111,14 @@ _OF_FILE = ("heldout", *HEADINGS["The file of ratings"])
 @setting(
     "--checkpoint-every",
     str,
-    "A checkpoint every 30s, or every N updates [auto: 30s, or a tenth of the time].",
+    "A checkpoint every 30s, or every N updates [auto: 30s, or less often, to take a tenth of the"
+    " time at most].",
 )
 @setting("--samples", int, "Posterior samples of a chain to keep at most [64].")
 @setting("--noise-precision", float, "τ, in units of 1 / variance of the ratings [2].")
-@setting("--learn-noise/--no-learn-noise", bool, "Sample τ, too, beginning there [no].")
+@setting(
+    "--learn-noise/--no-learn-noise", bool, "Sample τ, too, beginning at --noise-precision [no]."
+)
 @setting("--precision", Number(float), "λ of all factors and biases [auto: drawn; sgd: 20].")
 @setting("--precision-shape", float, "α of the prior of λ, Gamma(α, β) [1].")
 @setting("--precision-rate", float, "β of the prior of λ [1].")
@@ -244,17 +247,7 @@ def _train(
     if status is not None:
         return status
     if as_json:
-        print_json(
-            {
-                "run": str(run.path),
-                "updates": outcome.update,
-                "ratings": outcome.items,
-                "seconds": outcome.seconds,
-                "rmse": outcome.score,
-                "rmse_averaged": outcome.score_averaged,
-                "samples": outcome.samples,
-            }
-        )
+        print_outcome(run, outcome)
     elif resume and not moved:
         tell_nothing_to_do(run, outcome, listener)
     else:

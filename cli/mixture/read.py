@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from topicmc.cli.options import print_json, threads_for
-from topicmc.cli.printing import echo, note
-from topicmc.cli.tables import bar, print_convergence, print_table
+from topicmc.cli.options import note_reached, print_json, threads_for
+from topicmc.cli.printing import echo
+from topicmc.cli.tables import bar, print_convergence, print_score, print_table
 
 if TYPE_CHECKING:
     from topicmc.models.mixture.reading import Groups, Number
@@ -26,7 +26,7 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
     from topicmc.models.mixture.run import MixtureRun
 
     run = MixtureRun.open(path)
-    note_reached(run)
+    note_reached([run])
     groups, words = central(run), run.vocabulary()
     n_groups = len(groups.sizes)
     if as_json:
@@ -40,13 +40,6 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
         )
         return
     print_groups(run, n_words, groups)
-
-
-def note_reached(run: MixtureRun) -> None:
-    """Notes on stderr that a run has not ended, or has no posterior sample yet."""
-    from topicmc.engine.progress import remarks
-
-    note(*remarks(run, run.reached()))
 
 
 def _group(
@@ -114,7 +107,7 @@ def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool
     from topicmc.posterior.verdict import convergence
 
     run = MixtureRun.open(path)
-    note_reached(run)
+    note_reached([run])
     documents = Corpus.open(corpus) if corpus is not None else open_corpus(run)
     found = score(run, documents, threads_for(threads))
     numbers = numbers_of_groups(run)
@@ -126,11 +119,8 @@ def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool
     if found.nats_per_document is None:
         echo("nats a document       none: no documents are held out (topicmc prepare)")
     else:
-        kind = "the newest sample" if found.samples else "the newest state, there is no sample"
-        echo(f"nats a document       {found.nats_per_document:.4f}  of {kind}")
-        if found.nats_per_document_averaged is not None:
-            many = f"averaged over {found.samples} sample{'s' * (found.samples > 1)}"
-            echo(f"                      {found.nats_per_document_averaged:.4f}  {many}")
+        scores = found.nats_per_document, found.nats_per_document_averaged
+        print_score("nats a document", *scores, found.samples)
         if found.nats_per_token is not None:
             echo(f"nats a token          {found.nats_per_token:.4f}")
         echo(f"documents scored      {found.documents:,}, {found.tokens:,} tokens")

@@ -12,6 +12,7 @@ from topicmc.cli.training import (
     carry_out,
     heard,
     job,
+    print_outcome,
     tell_nothing_to_do,
     tell_result,
     tell_settings,
@@ -129,17 +130,7 @@ def _train(
     if status is not None:
         return status
     if as_json:
-        print_json(
-            {
-                "run": str(run.path),
-                "updates": outcome.update,
-                "documents": outcome.items,
-                "seconds": outcome.seconds,
-                "nats_per_document": outcome.score,
-                "nats_per_document_averaged": outcome.score_averaged,
-                "samples": outcome.samples,
-            }
-        )
+        print_outcome(run, outcome)
     elif resume and not moved:
         tell_nothing_to_do(run, outcome, listener)
     else:

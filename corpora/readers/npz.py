@@ -16,7 +16,7 @@ from topicmc.corpora.documents import Documents
 from topicmc.corpora.pipes import local
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.fields import MAX_COUNT, MAX_ENTRIES, documents_of
-from topicmc.corpora.streams import require_file
+from topicmc.corpora.streams import reason, require_file
 from topicmc.errors import DataError
 from topicmc.storage.files import unreadable
 
@@ -67,9 +67,8 @@ class NpzReader:
             if isinstance(error, OSError) and error.errno:
                 raise unreadable(self.path, error) from error
             raise DataError(
-                f"{self.path} is damaged or not a CSR matrix of scipy.sparse.save_npz "
-                f"({str(error).strip().splitlines()[0] if str(error) else 'cut short'}): "
-                "save it again"
+                f"{self.path} is damaged or not a CSR matrix of scipy.sparse.save_npz"
+                f" ({reason(error)}): save it again"
             ) from error
 
     def _indptr(self, archive: zipfile.ZipFile, n_words: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from topicmc.corpora.pipes import local, opened
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.named_fields import Columns, FieldReader, words_as_text
 from topicmc.corpora.readers.records import Record, columns_text, read_day
-from topicmc.corpora.streams import require_file
+from topicmc.corpora.streams import reason, require_file
 from topicmc.errors import DataError
 from topicmc.storage.files import unreadable
 
@@ -44,9 +44,8 @@ class ParquetReader(FieldReader):
         except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
             if isinstance(error, OSError) and error.errno:
                 raise unreadable(self.path, error) from error
-            reason = str(error).strip().splitlines()[0].rstrip(".") if str(error) else "cut short"
             raise DataError(
-                f"{self.path} is damaged or not Parquet ({reason}): write it again"
+                f"{self.path} is damaged or not Parquet ({reason(error)}): write it again"
             ) from error
 
     def _records(self, batch: pa.RecordBatch, columns: Columns, tally: Tally) -> Iterator[Record]:

@@ -487,6 +487,11 @@ def test_truncated_dump(tmp_path):
     refused(tmp_path, files, r"x\.xml\.bz2.*read up to page .*only the last", source=both)
 
 
+def test_what_libraries_say_of_an_error_becomes_part_of_a_sentence():
+    assert streams.reason(OSError("\n Bad magic number.\nin file x")) == "Bad magic number"
+    assert streams.reason(EOFError()) == streams.reason(ValueError(" \n")) == "unexpected end"
+
+
 @pytest.mark.parametrize("format", ["text", "jsonl", "csv", "docword", "ldac", "wikipedia"])
 def test_line_without_end(tmp_path, monkeypatch, format):
     """Ten megabytes of nothing from a few bytes: memory stays bounded."""

@@ -32,7 +32,7 @@ def lda_model(topics: Topics) -> LdaModel:
     from gensim.corpora import Dictionary
     from gensim.models import LdaModel
 
-    eta = topics.prior.matrix(*topics.phi.shape)
+    eta = topics.prior.matrix()
     dictionary = Dictionary()
     dictionary.token2id = {word: w for w, word in enumerate(topics.vocabulary)}
     model = LdaModel(

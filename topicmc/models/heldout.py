@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicmc.corpora import Documents
+from topicmc.corpora.offsets import offsets as offsets_of
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.random import stream_key
 
@@ -57,7 +58,7 @@ def split_documents(heldout: Documents, *, seed: int, known: np.ndarray | None =
     """
     tokens = np.repeat(heldout.word_ids.astype(np.int64), heldout.counts)
     lengths = heldout.sizes
-    starts = np.concatenate([[0], np.cumsum(lengths)])
+    starts = offsets_of(lengths)
     scored = np.zeros(len(tokens), bool)
     generator = np.random.Generator(np.random.Philox(key=int(stream_key(seed, "split"))))
     for start, length in zip(starts[:-1], lengths, strict=True):
@@ -75,7 +76,7 @@ def split_documents(heldout: Documents, *, seed: int, known: np.ndarray | None =
     counts = np.bincount(documents[observed], minlength=heldout.n_docs)
     minibatch = Minibatch(
         doc_ids=np.arange(heldout.n_docs, dtype=np.int64),
-        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        offsets=offsets_of(counts),
         tokens=rows.astype(np.uint32),
         words=words.astype(np.int32),
     )

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from topicmc.errors import UsageError
 from topicmc.kernels.padding import padded_size
-
-if TYPE_CHECKING:
-    from topicmc.kernels.prior import Beta
+from topicmc.kernels.prior import Beta, Rows
 
 
 class Additions:
@@ -90,7 +87,7 @@ class RowPrior:
             return self.base
         return self.base + float(self.additions.totals.sum()) / (n_topics * n_words)
 
-    def matrix(self, n_topics: int, n_words: int) -> float | np.ndarray:
+    def matrix(self) -> float | np.ndarray:
         """b_kw: float64 (K, W), or one number if all are alike."""
         if self.additions is None:
             return self.base
@@ -126,8 +123,6 @@ class RowPrior:
 
     def rows(self, n_words: int, n_topics: int, dtype: type = np.float32) -> Beta:
         """As kernels read it; topics beyond those that have additions have the base."""
-        from topicmc.kernels.prior import Beta, Rows  # loads numba, which readers can do without
-
         n_padded, additions = padded_size(n_topics), self.additions
         totals = self.totals(n_words, n_padded)
         if additions is None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from topicmc.corpora.offsets import offsets
 from topicmc.kernels import factors as kernels
 from topicmc.kernels.threads import Threads
 from topicmc.models.factors.ratings import Ratings
@@ -36,9 +37,7 @@ class ByRow:
     @classmethod
     def of(cls, rows: np.ndarray, others: np.ndarray, values: np.ndarray, n_rows: int) -> ByRow:
         order = np.argsort(rows, kind="stable")
-        offsets = np.zeros(n_rows + 1, np.int64)
-        np.cumsum(np.bincount(rows, minlength=n_rows), out=offsets[1:])
-        return cls(offsets, others[order], values[order])
+        return cls(offsets(np.bincount(rows, minlength=n_rows)), others[order], values[order])
 
 
 class Gibbs:

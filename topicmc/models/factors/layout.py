@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from topicmc.corpora.offsets import offsets
 from topicmc.engine.schedule import turn
 from topicmc.models.factors.ratings import Ratings
 
@@ -132,6 +133,6 @@ def _edges(count: int, n_blocks: int) -> np.ndarray:
 def _even_edges(counts: np.ndarray, n_blocks: int) -> np.ndarray:
     """Edges of consecutive ranges of rows with about as many ratings each, int64
     (n_blocks + 1,)."""
-    total = np.concatenate([[0], np.cumsum(counts)])
+    total = offsets(counts)
     inner = np.searchsorted(total, total[-1] * np.arange(1, n_blocks) / n_blocks)
     return np.concatenate([[0], inner, [len(counts)]]).astype(np.int64)

@@ -18,7 +18,7 @@ import numpy as np
 
 from topicmc.corpora.pipes import opened
 from topicmc.corpora.readers.table import DELIMITERS
-from topicmc.corpora.streams import PARQUET, Stream
+from topicmc.corpora.streams import PARQUET, Stream, reason
 from topicmc.errors import DataError, UsageError
 from topicmc.storage.files import unreadable
 from topicmc.storage.handwritten import parse_number
@@ -80,7 +80,7 @@ def _parquet(path: Path, columns: Columns, rated: bool) -> Read:
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno:
             raise unreadable(path, error) from None
-        raise DataError(f"{path}: cannot be read as Parquet ({_reason(error)})") from None
+        raise DataError(f"{path}: cannot be read as Parquet ({reason(error)[:200]})") from None
     rating = read[2] if rated else None
     if rating is not None and (
         pa.types.is_nested(rating.type) or pa.types.is_temporal(rating.type)
@@ -186,7 +186,7 @@ def _not_csv(path: Path, error: Exception, wrong: list[tuple[int, str]]) -> Data
     row = re.search(r"Row #(\d+).*invalid UTF8", str(error))
     if row:
         return DataError(f"{path}, line {row[1]}: not text in UTF-8; convert the file")
-    return DataError(f"{path}: cannot be read as CSV ({_reason(error)})")
+    return DataError(f"{path}: cannot be read as CSV ({reason(error)[:200]})")
 
 
 class _Counted:
@@ -307,7 +307,3 @@ def number_of(cell: Any) -> float:
         return parse_number(str(cell))
     except ValueError:
         return math.nan
-
-
-def _reason(error: Exception) -> str:
-    return str(error).strip().splitlines()[0].rstrip(".")[:200] if str(error) else "cut short"

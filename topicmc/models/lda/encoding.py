@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from topicmc.corpora.offsets import offsets as offsets_of
 from topicmc.samplers.row_prior import Additions, RowPrior
 
 SPAN = 40.0
@@ -46,7 +47,7 @@ def encode_counts(theta: np.ndarray, prior: RowPrior) -> Arrays:
     return {
         "shape": np.array(theta.shape),
         "beta": np.array(prior.base),
-        "offsets": np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
+        "offsets": offsets_of(np.concatenate(sizes)),
         "topics": np.concatenate(topics),
         "counts": found.astype(np.min_scalar_type(int(found.max(initial=0)))),
     }

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import blocks
+from topicmc.corpora.offsets import offsets
 from topicmc.errors import UsageError
 
 
@@ -65,14 +66,14 @@ def partition(
     Raises UsageError when there are fewer documents than workers.
     """
     files = [i for i, size in enumerate(shard_sizes) if size > 0]
-    starts = _running([shard_sizes[i] for i in files])
+    starts = offsets([shard_sizes[i] for i in files])
     n_docs = int(starts[-1])
     if n_docs < n_workers:
         raise UsageError(
             f"{n_docs} training documents cannot be shared out among {n_workers} workers: "
             f"use at most {n_docs} workers"
         )
-    token_starts = _running([shard_tokens[i] for i in files])
+    token_starts = offsets([shard_tokens[i] for i in files])
     n_tokens = int(token_starts[-1])
     targets = [n_tokens * worker // n_workers for worker in range(1, n_workers)]
     if len(files) >= n_workers:
@@ -82,16 +83,11 @@ def partition(
         edges = np.zeros(len(targets), np.int64)
         for i in np.unique(inside):
             here = inside == i
-            ends = token_starts[i] + _running(lengths(files[i]))
+            ends = token_starts[i] + offsets(lengths(files[i]))
             edges[here] = starts[i] + _nearest(ends, np.array(targets)[here])
         edges = _distinct(edges, n_docs)
     edges = np.array([0, *edges.tolist(), n_docs])
     return [_ranges(files, starts, first, last) for first, last in itertools.pairwise(edges)]
-
-
-def _running(sizes: ArrayLike) -> np.ndarray:
-    """0 and the running sums: int64 (n + 1,)."""
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 def _nearest(places: np.ndarray, targets: ArrayLike) -> np.ndarray:

@@ -14,7 +14,7 @@ from topicmc.corpora.text.vocabulary import ids_in
 from topicmc.engine.method import Entry
 from topicmc.errors import DataError, UsageError
 from topicmc.kernels.threads import Threads
-from topicmc.models.heldout import split_documents
+from topicmc.models.heldout import Split, split_documents
 from topicmc.models.lda.completion import check_topics, perplexity, token_probabilities
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of, samples_of
@@ -75,7 +75,7 @@ def score_run(
         entries = of_each_chain(entries, lambda own: _spread(own, most))
     rows = ids_in(model_words, corpus.vocabulary)
     known = rows >= 0
-    split = _split(corpus, known)
+    split = heldout_split(corpus, known)
     total = np.zeros(split.n_scored)
     newest, of_newest = newest_of(entries), []
     of_means: dict[int, np.ndarray] = {}
@@ -118,7 +118,7 @@ def score_topics(
             " --alpha F"
         )
     rows = np.ascontiguousarray(phi.T, dtype=np.float32)  # where the least numbers are 0
-    split = _split(corpus, (rows > 0).any(axis=1))
+    split = heldout_split(corpus, np.any(rows > 0, axis=1))
     probabilities = token_probabilities(
         split,
         rows,
@@ -136,13 +136,15 @@ def _spread(entries: Sequence[Entry], most: int) -> list[Entry]:
     return [entries[-1 - i * len(entries) // number] for i in range(number)]
 
 
-def _split(corpus, known):
+def heldout_split(corpus: Corpus, known: np.ndarray, whom: str = "the model") -> Split:
+    """The held-out documents of a corpus, cut in two, in the words that are ``known``, bool (W,),
+    to whoever is to be scored. DataError when no documents are held out, or no words known."""
     if corpus.heldout.n_docs == 0:
         raise DataError(f"{corpus.path}: has no held-out documents; prepare it with --heldout N")
     corpus.check([])
     split = split_documents(corpus.heldout, seed=SPLIT_SEED, known=known)
     if split.n_scored == 0:
-        raise DataError(f"{corpus.path}: none of the held-out words is known to the model")
+        raise DataError(f"{corpus.path}: none of the held-out words is known to {whom}")
     return split
 
 

@@ -29,8 +29,8 @@ class WorkerDocuments:
         self.n_words = corpus.n_words
         self._pieces = [(corpus.shard(shard), first) for shard, first, _ in ranges]
         sizes = [last - first for _, first, last in ranges]
-        self._bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        shard_starts = np.concatenate([[0], np.cumsum(corpus.shard_sizes)])
+        self._bounds = offsets_of(sizes)
+        shard_starts = offsets_of(corpus.shard_sizes)
         self._global_first = [int(shard_starts[shard]) + first for shard, first, _ in ranges]
 
     @property

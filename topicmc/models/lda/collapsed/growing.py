@@ -23,6 +23,7 @@ import math
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.offsets import offsets
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.origin import GIVEN_SWEEPS
@@ -74,7 +75,7 @@ class Schedule:
         self._edges: list[np.ndarray] = []  # of the sweeps in which documents may join
         growing = range(max(self.members.end, self._growth.n_growing + self.grows))
         sizes = [config.trajectory * self._rounds_of(sweep) for sweep in growing]
-        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._starts = offsets(sizes)
         for sweep, n_updates in zip(growing, sizes, strict=True):
             self._edges.append(self._edges_of(sweep, n_updates))
 

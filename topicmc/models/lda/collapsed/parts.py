@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from topicmc.corpora.offsets import offsets
 from topicmc.kernels.gather import gather, scatter
 
 
@@ -18,9 +19,7 @@ class Part:
         self.docs = docs
         self.are_apart = int(docs[-1]) + 1 - int(docs[0]) > len(docs)
         if self.are_apart:
-            lengths = starts[docs + 1] - starts[docs]
-            self.offsets = np.zeros(len(docs) + 1, np.int64)
-            np.cumsum(lengths, out=self.offsets[1:])
+            self.offsets = offsets(starts[docs + 1] - starts[docs])
         else:
             self.offsets = starts[docs[0] : docs[-1] + 2] - starts[docs[0]]
         self._starts = starts
