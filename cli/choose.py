@@ -50,7 +50,10 @@ class Numbers(click.ParamType):
 @output_option("The folder of the runs, the table and the plot.")
 @click.option("--topics", type=Numbers(), required=True, help="Numbers of topics: 20,50,100.")
 @click.option(
-    "--seeds", type=click.IntRange(1, 1000), default=1, help="Runs with each, 0, 1, … [1]."
+    "--seeds",
+    type=click.IntRange(1, 1000),
+    default=1,
+    help="Runs with each number of topics, by seeds 0, 1, … [1].",
 )
 @setting("--sampler", click.Choice([AUTO, *SAMPLERS]), "Sampler [auto: by corpus and time].")
 @setting("--alpha", Number(float), "Dirichlet prior of a document's topic mix [auto: learned].")

@@ -59,7 +59,7 @@ COLUMNS = (
     "--drift/--no-drift",
     "drifts",
     default=None,
-    help="Show how the words of topics changed [of a RUN that goes on from the first].",
+    help="Show how the words of topics changed [of a RUN begun --from the first].",
 )
 @threads_option
 @json_option

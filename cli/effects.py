@@ -61,8 +61,8 @@ def effects(
     as_json: bool,
 ) -> None:
     """Show whether the topics of RUN depend on a column of the documents, or on time: the share of
-    each topic in each group of documents, and how sure it is that it differs from that in the
-    others.
+    each topic in each group of documents, and how sure it is that this differs from the topic's
+    share in all other groups together.
 
     With several RUNs of one corpus topics are matched, and intervals rest on all of them.
     """
@@ -236,9 +236,9 @@ def _on_the_table(found: Effects, posterior: Posterior) -> list[str]:
 
     level = percent(posterior.level)
     told = [
-        f"+ and − mark shares that differ from that in all other groups: the {level} interval of"
-        f" the difference does not hold 0. If no topic depended on {found.groups.by}, at most about"
-        f" {percent(round(1 - posterior.level, 10))} of the shares would be marked."
+        f"+ and − mark shares that differ from the share in all other groups together: the {level}"
+        f" interval of the difference excludes 0. If no topic depended on {found.groups.by}, at"
+        f" most about {percent(round(1 - posterior.level, 10))} of the shares would be marked."
     ]
     if len(found.groups.names) > MOST_COLUMNS:
         told.append(
