@@ -1,7 +1,9 @@
 """The run directory: nothing that was written can be half read, nothing is overwritten unasked."""
 
+import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from topicmc.models.factors.run import FactorRun
 from topicmc.models.lda.progress import reached
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.mixture.run import MixtureRun
-from topicmc.storage import arrays
+from topicmc.storage import arrays, runs
 from topicmc.storage.arrays import read_array, write_array
 from topicmc.storage.files import (
     atomic_write,
@@ -23,6 +25,7 @@ from topicmc.storage.files import (
     user_errors_for,
     write_json,
 )
+from topicmc.storage.runs import files_of
 
 FACTS = {
     "config": {"topics": 2, "alpha": 0.1, "beta": 0.01, "sampler": "scir"},
@@ -271,6 +274,58 @@ def test_the_sample_index_deletes_what_it_is_told_to(tmp_path):
     run.delete_dropped()
     assert sorted(run.sample_files()) == files[1:]
     assert run.read_sample(run.sample_index()[0]).shape == (4, 2)
+
+
+def test_index_entries_that_stay_become_text_once(tmp_path, monkeypatch):
+    """Of many topics each holds many numbers. What has changed, as by a mean, is written anew."""
+    run, dumped = TopicRun.create(tmp_path / "run", {}), []
+
+    def dumps(value, **options):
+        dumped.append(value["round"])
+        return json.dumps(value, **options)
+
+    monkeypatch.setattr(runs, "json", SimpleNamespace(dumps=dumps, loads=json.loads))
+    theta = np.ones((4, 2), np.float32)
+    entries = [{**run.keep_sample(0, n, theta), "burn_in": False} for n in (1, 2, 3)]
+    for kept in (entries[:2], [dict(entry) for entry in entries], entries[1:]):
+        run.write_sample_index(kept)
+        assert run.sample_index() == kept
+    assert dumped == [1, 2, 3]
+    entries[2]["share"] = [0.25, 0.75]
+    run.write_sample_index(entries[1:])
+    assert run.sample_index() == entries[1:]
+    assert dumped == [1, 2, 3, 3]
+
+
+def test_indices_of_checkpoints_are_read_once(tmp_path, monkeypatch):
+    """In a line, for an indented one takes twice as long to write, and much memory. Files that the
+    two checkpoints name are not deleted."""
+    run, read = TopicRun.create(tmp_path / "run", {}), []
+    theta = np.ones((4, 2), np.float32)
+    entries = [{**run.keep_sample(0, n, theta), "burn_in": False} for n in range(1, 6)]
+    files, known = files_of(entries), run.samples_of
+    monkeypatch.setattr(run, "samples_of", lambda saved: read.append(saved) or known(saved))
+    indices = entries[:2], entries[1:3], entries[3:4]
+    for number, kept in enumerate(indices, start=1):
+        sums = run.write_checkpoint_part(number, "samples", {}, {"samples": kept})
+        (index,) = run.path.glob(f"checkpoint/*{number}/samples.json")
+        assert index.read_text().count("\n") == 1
+        run.commit_checkpoint(number, sums, {})
+        named = {f for of in indices[max(0, number - 2) : number] for f in files_of(of)}
+        assert run._of_checkpoints() == run._of_checkpoints() == named
+        assert len(read) == number
+    run.write_sample_index(entries[4:], files)
+    run.delete_dropped()
+    assert sorted(run.sample_files()) == files[1:]
+
+
+def test_lines_are_for_whom_the_umask_lets_read(tmp_path):
+    run, mask = TopicRun.create(tmp_path / "run", {}), os.umask(0o002)
+    try:
+        run.append_metrics({"round": 1})
+    finally:
+        os.umask(mask)
+    assert (run.path / "metrics.jsonl").stat().st_mode & 0o777 == 0o664
 
 
 def test_headers_that_numpy_cannot_parse(tmp_path):

@@ -199,6 +199,9 @@ def test_scores_are_averaged_over_samples_at_rest(small_corpus, tmp_path, monkey
         assert (outcome.averaged_over, score.averaged_over, len(list(model.samples()))) == (n,) * 3
         assert sorted(model.newest) == list(range(n))[-chains:]
         assert score.perplexity_averaged == pytest.approx(outcome.score_averaged, rel=1e-3)
+        told = run.metrics()[-1]
+        assert len(told["log_likelihood"]) == chains
+        assert told["perplexity"] == pytest.approx(np.exp(-np.mean(told["log_likelihood"])), 1e-9)
 
 
 def test_other_seeds_give_other_topics(small_corpus, tmp_path):

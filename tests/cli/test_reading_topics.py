@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 from shell import LENGTH, SETTINGS, on_a_terminal, one_sentence, topicmc
 
-from topicmc.cli.topic_table import print_topics
+from topicmc.cli.topic_table import Asked, print_topics
 from topicmc.corpora import Corpus
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
@@ -53,6 +53,25 @@ def test_words_by_other_rankings(run, command):
         shown = lines(command("topics", run, "--by", *by))[1:]
         for line, topic in zip(shown, told["topics"], strict=True):
             assert line.endswith(" " + " ".join(topic[field]))
+
+
+def test_a_table_seeks_what_it_shows():
+    """Words by FREX and the nearest of many topics take long. Pages and JSON have all."""
+    nothing = {"n_words": 10, "sort": "size", "by": "probability", "weight": None, "level": None}
+    nothing |= dict.fromkeys(("details", "uncertainty", "tree", "as_json"), False)
+    nothing |= {"coherence": (), "numbers": (), "n_documents": None}
+    every = {"exclusivity", "similar", "relevant", "frex"}
+    for asked, shown in (
+        ({}, set()),
+        ({"as_json": True}, set()),
+        ({"details": True}, {"exclusivity", "similar"}),
+        ({"by": "relevance"}, {"exclusivity", "relevant"}),
+        ({"by": "frex", "details": True}, {"exclusivity", "similar", "frex"}),
+        ({"by": "frex", "as_json": True}, every),
+        ({"numbers": (3,)}, every),
+        ({"n_documents": 2}, every),
+    ):
+        assert {*Asked(**nothing | asked).shown} == shown
 
 
 def test_json_with_everything(runs, command):

@@ -1,5 +1,6 @@
 """Merging, adding and cutting anew against the same done by hand, and nothing half-made."""
 
+import contextlib
 import json
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import regex
 
+from topicmc.cli import main
 from topicmc.corpora import Corpus, prepare, verify
 from topicmc.corpora.files import NpyWriter
 from topicmc.corpora.making import addition, maintenance
@@ -120,6 +122,19 @@ def test_add_of_ids(tmp_path, first, in_place):
     }  # fmt: skip
 
 
+def test_add_tells_how_far_it_has_read(tmp_path, first, monkeypatch):
+    """The command, too, which shows it on a terminal."""
+    source, heard = write(tmp_path, "more", random_bags(9, 20, 3), WORDS), []
+    addition.add(first.path, [source], tmp_path / "c", progress=heard.append)
+    assert heard[-1].n_read == 9
+    heard.clear()
+    shown = contextlib.nullcontext(heard.append)
+    monkeypatch.setattr("topicmc.cli.corpus.reading_progress", lambda sources, n_passes: shown)
+    with contextlib.suppress(SystemExit):
+        main(["corpus", "add", str(first.path), str(source), "-o", str(tmp_path / "d")])
+    assert heard[-1].n_read == 9 and Corpus.open(tmp_path / "d").n_docs == first.n_docs + 9
+
+
 def test_documents_that_are_both_trained_on_and_held_out_are_counted(tmp_path, first):
     held = bags.read_back(first.heldout)
     source = write(tmp_path, "more", [held[0], {0: 1}, held[2]], WORDS)
@@ -171,6 +186,14 @@ def test_add_grows_a_vocabulary_by_its_own_rules(tmp_path):
     wanted = [{w: 1 for w in line.split() if w != "the"} for line in new * 2]
     assert sorted(map(repr, map(sorted, added))) == sorted(map(repr, map(sorted, wanted)))
     verify(first.path)
+
+
+def test_a_new_word_counts_once_in_each_document(tmp_path):
+    (tmp_path / "a.txt").write_text("apple pear plum\n" * 20)
+    first = prepare([tmp_path / "a.txt"], tmp_path / "a", n_heldout=2, min_df=2, max_df=1.0)
+    (tmp_path / "b.txt").write_text("kiwi kiwi kiwi apple\nyak apple\nyak pear\n")
+    made = addition.add(first.path, [tmp_path / "b.txt"], tmp_path / "c", new_words=True)
+    assert made.vocabulary == ["apple", "pear", "plum", "yak"]
 
 
 def test_add_grows_a_vocabulary_of_ids(tmp_path, first):

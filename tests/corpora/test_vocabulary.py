@@ -92,6 +92,18 @@ def test_options_prune_ids_too(tmp_path):
     assert pruned.provenance["words_left_out"] == 2
 
 
+def test_ids_are_pruned_by_how_many_documents_hold_them(tmp_path):
+    """However often they come there."""
+    bags.docword(tmp_path / "docword.x.txt", [{0: 9, 1: 1}, {1: 1, 2: 3}, {1: 7}], 3)
+    bags.write_vocabulary(tmp_path / "vocab.x.txt", 3)
+    zero, one, two = bags.words(3)
+    for kept, options in (([one], {"min_df": 2}), ([zero, two], {"min_df": 1, "max_df": 0.4})):
+        corpus = prepare(
+            tmp_path / "docword.x.txt", tmp_path / "out", n_heldout=0, force=True, **options
+        )
+        assert corpus.vocabulary == kept
+
+
 def test_vocabulary_file_in_any_order(tmp_path):
     """The same counts by word; words of the file that do not occur stay."""
     words = ["zebra", "cat", "missing", "dog"]

@@ -102,6 +102,19 @@ def test_a_resumed_run_is_an_uninterrupted_one(tmp_path):
     assert kept(tmp_path / "whole") == kept(tmp_path / "parted")
 
 
+@pytest.mark.parametrize(("workers", "expected"), [(3, [5, 9, 7]), (2, [9, 9]), (4, [9] * 4)])
+def test_other_workers_go_on_past_the_minibatches_that_any_has_seen(workers, expected):
+    before = Dsgld(NormalMean(CONFIG, DATA, range(3)), CONFIG, LocalTransport(3))
+    before.positions, before.round_number = {0: 5, 1: 9, 2: 7}, 4
+    saved = SimpleNamespace(parts=lambda: ["rank-000"], facts=lambda name: before.facts())
+    config = replace(CONFIG, workers=workers, chains=min(3, workers))
+    target = NormalMean(config, [*DATA, DATA[0]], range(workers))
+    target.restored = lambda part, index, *_: target.initial(part, index)
+    after = Dsgld(target, config, LocalTransport(workers))
+    after.restore(saved)
+    assert list(after.positions.values()) == expected
+
+
 def test_a_start_that_is_late_is_ended_once(tmp_path):
     """Where the method is an `EndsStart`, which others are not."""
 

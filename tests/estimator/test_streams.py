@@ -13,6 +13,7 @@ from topicmc.corpora import prepare
 from topicmc.estimator.incremental import LEAST_START, MOST_START, Stream
 from topicmc.models.lda.run import TopicRun
 from topicmc.samplers.scir import Scir
+from topicmc.samplers.steps import step_size
 
 
 def draws(model: LDA) -> list[np.ndarray]:
@@ -42,6 +43,25 @@ def test_after_fit_every_call_counts(fitted, own):
     tea, rain = model.transform([["tea", "tea"], ["rain", "rain"]])
     assert tea.argmax() != rain.argmax()
     assert not any((phi == draw).all() for phi in model.samples_ for draw in draws(fitted))
+
+
+def test_after_fit_the_prior_and_the_step_are_those_behind_a_start(own, monkeypatch):
+    """They do not begin anew, for every state is a sample."""
+    moves, move = [], Scir.move
+
+    def noted(sampler, *args, **named):
+        moves.append((sampler.prior.base, named["step"]))
+        return move(sampler, *args, **named)
+
+    monkeypatch.setattr(Scir, "move", noted)
+    stream(own, 2)
+    steps = [step_size(MOST_START + i, 0.5, 20.0, 0.6) for i in range(2)]
+    np.testing.assert_allclose(moves, [(own.topic_word_prior_, step) for step in steps])
+    new = LDA(2, total_samples=40, vocabulary=WORDS, random_state=1, n_jobs=1)
+    moves.clear()
+    stream(new, LEAST_START + 1)
+    assert moves[0] == (1, 0.5)
+    assert moves[-2][0] > moves[-1][0] == new.topic_word_prior_
 
 
 def test_a_corpus_is_found_sound_once(tmp_path, monkeypatch):
@@ -158,3 +178,11 @@ def test_a_total_may_be_any_whole_number(total, tmp_path):
 def test_other_totals_are_refused(total):
     with pytest.raises(ValueError, match="total_samples .* is not a whole number from 1 on"):
         LDA(2, total_samples=total, vocabulary=WORDS).partial_fit(TOKENS)
+
+
+def test_samples_are_kept_by_as_many_threads_as_jobs(monkeypatch):
+    """Not by all cores."""
+    monkeypatch.setattr("topicmc.models.lda.samples.available_cores", None)
+    model = LDA(2, total_samples=40, vocabulary=WORDS, random_state=1, n_jobs=1)
+    stream(model, LEAST_START + 1)
+    assert model._stream.samples

@@ -1,5 +1,7 @@
 """The one estimator of held-out perplexity, where its value is known or can be had otherwise."""
 
+import tracemalloc
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +13,7 @@ from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
 from topicmc.models.heldout import part_of, split_documents
 from topicmc.models.lda.completion import check_topics, perplexity, token_probabilities
-from topicmc.models.lda.scoring import score_run
+from topicmc.models.lda.scoring import _of_means, score_run
 
 
 def random_documents(n_docs: int, n_words: int, seed: int = 0) -> Documents:
@@ -178,3 +180,32 @@ def test_words_unknown_to_the_model_are_counted_and_left_out():
 def test_matrices_that_are_not_topics_are_refused(matrix, complaint):
     with pytest.raises(DataError, match=f"phi.npy: .*{complaint}"):
         check_topics(matrix, 5, "phi.npy")
+
+
+def test_a_matrix_of_topics_is_copied_once():
+    """Rows of the copy are divided in place."""
+    phi = np.random.default_rng(0).random((50, 20_000))
+    tracemalloc.start()
+    try:
+        found = check_topics(phi, 20_000, "phi.npy")
+        assert tracemalloc.get_traced_memory()[1] < 1.5 * phi.nbytes
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(found, phi / phi.sum(axis=1, keepdims=True))
+
+
+def test_the_error_of_the_perplexity_under_running_means(monkeypatch):
+    """That of log p, in the mean over chains that are independent, times the perplexity; none where
+    that of one chain is not known."""
+    facts = {"corpus": {"fingerprint": "own"}}
+    run = SimpleNamespace(view=None, path=Path("run"), trace=list, facts=lambda: facts)
+    found, known = {0: np.full(4, 0.01), 2: np.full(4, 0.04)}, {0: 3e-3, 2: 4e-3}
+    monkeypatch.setattr("topicmc.models.lda.scoring.running_errors", lambda trace: known)
+
+    def told(fingerprint="own"):
+        return _of_means(run, SimpleNamespace(fingerprint=fingerprint), found)
+
+    assert told() == pytest.approx((50, 50 * 2.5e-3))
+    assert told("other") == (pytest.approx(50), None)
+    for known in ({0: 3e-3}, {0: 3e-3, 2: np.nan}):  # noqa: B007, which is looked up
+        assert told() == (pytest.approx(50), None)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from methods import method_of, predictions, some_ratings
 
+from topicmc.engine.schedule import Plan
 from topicmc.models.factors.layout import Layout
 from topicmc.models.factors.ratings import Ratings
 from topicmc.models.factors.rows import SIDES
@@ -51,6 +52,34 @@ def test_gradients_of_blocks_are_unbiased(split, workers, fault):
         found = moved / n_rounds / (1e-2 / 2 * 2.0 * rate)
         close &= np.allclose(found, exact, rtol=2e-2, atol=0.1)
     assert close == (fault is None)
+
+
+@pytest.mark.parametrize(
+    ("split", "workers", "plan"), [("square", 4, (3, 1, 2, 2)), ("rows", 3, (1, 4, 1))]
+)
+def test_uneven_trajectories_change_the_weight_of_nothing(split, workers, plan):
+    """As those of a balanced run. Kicks add up to the gradient of all ratings as often as updates
+    are made, and in a round the rows of all blocks flow for the same time."""
+    ratings = some_ratings(23, 17, 160)
+    method = method_of(
+        ratings, split=split, workers=workers, chains=1, factors=3, batch_size=10**6, sampler="sgd",
+        trajectory=1, step_size=2e-3, step_decay=0.0, precision=1e-9, noise_precision=2.0,
+    )  # fmt: skip
+    method.balance.plan = Plan(plan)
+    target = method.target
+    before, n_rounds = whole(method), target.layout.most_chains
+    for number in range(1, n_rounds + 1):
+        method.round()
+        for side in SIDES:
+            clocks = [state.clock for state in method.held[side].values()]
+            np.testing.assert_allclose(clocks, number * 2e-3 * sum(plan) / workers)
+    after, worth = whole(method), target.layout.worth(ratings, 10**6)
+    full = naive.gradients(before.users, before.items, ratings.users, ratings.items, ratings.values)
+    for side, exact in zip(SIDES, full, strict=True):
+        moved = getattr(after, side).astype(float) - getattr(before, side)
+        rate = rates(ratings.counts(side), worth, 2.0)[:, None]
+        found = moved / (sum(plan) / target.at_once) / (2e-3 / 2 * 2.0 * rate)
+        np.testing.assert_allclose(found, exact, rtol=2e-2, atol=0.1)
 
 
 def test_workers_that_hold_all_ratings_share_them():

@@ -179,6 +179,19 @@ def test_a_mix_depends_on_its_document_alone(monkeypatch):
     assert (mix_of(phi, documents, alpha) == whole).all()
 
 
+def test_the_table_of_words_is_made_a_square_at_a_time(monkeypatch):
+    """Of φ as float32, transposed; numbers below those that processors are fast with are raised,
+    but for 0."""
+    phi, alpha = random_topics(20, 50)
+    phi[3, :4] = 0, 1e-40, 1e-30, 1e-20
+    expected = np.zeros((50, padded_size(20)), np.float32)
+    expected[:, :20] = phi.T
+    expected[(expected > 0) & (expected < 1e-25)] = 1e-25
+    for side in (7, 512):
+        monkeypatch.setattr("topicmc.kernels.threads._SIDE", side)
+        np.testing.assert_array_equal(Mixer(phi, alpha, Threads(2))._by_word(phi), expected)
+
+
 def test_few_documents_make_no_table_of_all_words():
     """But get the same bits; and of many of them it is made once."""
     phi, alpha = random_topics(9, 20_000)

@@ -7,6 +7,7 @@ import naive_gibbs
 import numpy as np
 import pytest
 from priors import prior
+from scipy.special import gammaln
 from scipy.stats import chi2
 from synthetic import write_docword
 from trained import StopAfter, kept_bits, train
@@ -118,6 +119,46 @@ def test_a_part_of_the_documents_stands_for_those_that_have_joined(monkeypatch, 
     counted = worker.mix_histogram()[-1].sum()
     assert n_joined <= counted < n_joined + n
     assert counted // n >= min(10, n_joined)
+
+
+@pytest.mark.parametrize("beta", [0.1, np.array([[0.1, 2.5], [0.1, 0.1], [0.9, 0.1]])])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_the_log_joint_is_that_of_all_assignments(tiny_corpus, workers, beta):
+    config = replace(
+        CONFIG, topics=2, workers=workers, start="plain", updates=9, alpha=[0.3, 1.1], beta=0.1,
+        learn="none",
+    )  # fmt: skip
+    found = method(config, tiny_corpus, prior(beta, 3).additions)
+    while found.sweep < 1:
+        found.round()
+    b, alpha = np.broadcast_to(beta, (3, 2)), np.array(config.alpha)
+    nothing = gammaln(b.sum(axis=0)).sum() - gammaln(b).sum()
+    nothing += 3 * (gammaln(alpha.sum()) - gammaln(2 + alpha.sum()) - gammaln(alpha).sum())
+    joints = []
+    for _ in range(6):
+        tokens, z = (
+            np.concatenate([getattr(s, name) for s in found.samplers.values()])
+            for name in ("tokens", "z")
+        )
+        expected = naive_gibbs.log_joint([0, 2, 4, 6], tokens, z, 3, alpha, beta) + nothing
+        assert found.log_joints() == {0: pytest.approx(expected, rel=1e-12)}
+        joints.append(expected)
+        found.round()
+    assert len(set(joints)) > 1
+
+
+@pytest.mark.parametrize("n_joined", [9, 25, 45])
+def test_a_part_of_the_documents_stands_for_all_in_the_log_joint(monkeypatch, n_joined):
+    monkeypatch.setattr(collapsed, "_TRACED", 10)
+    alpha = np.array([0.3, 1.1])
+    tokens = np.zeros(4 * 45, np.uint16)
+    worker = collapsed.CollapsedWorker(4 * np.arange(46), tokens, 0, 1, 2, np.uint64(1))
+    options = {"sweep": 0, "one_by_one": False, "threads": Threads()}
+    worker.draw(np.arange(n_joined), alpha, RowPrior(0.1), **options)
+    worker.z[: 4 * n_joined] = np.tile([0, 1, 0, 0], n_joined)
+    of_one = gammaln(alpha.sum()) - gammaln(4 + alpha.sum()) - gammaln(alpha).sum()
+    of_one += gammaln(np.array([3, 1]) + alpha).sum()
+    assert worker.log_mixes(alpha) == pytest.approx(n_joined * of_one)
 
 
 @pytest.mark.parametrize("beta", [0.1, np.array([[0.1, 2.5], [0.1, 0.1], [0.9, 0.1]])])

@@ -1,5 +1,7 @@
 """Groups found again, and documents completed by mixtures, beside slow twins."""
 
+from types import SimpleNamespace
+
 import naive_mixture as naive
 import numpy as np
 import pytest
@@ -7,10 +9,12 @@ from naive_mixture import documents
 
 from topicmc.kernels import mixture as kernels
 from topicmc.kernels import partitions
+from topicmc.kernels.threads import Threads
 from topicmc.models.heldout import split_documents
+from topicmc.models.mixture import reading
 from topicmc.models.mixture.completion import token_probabilities
 from topicmc.models.mixture.matching import FOUND, GroupSamples, adjusted_rand, pairs
-from topicmc.models.mixture.reading import Groups
+from topicmc.models.mixture.reading import Groups, Number, numbers_of_groups
 from topicmc.models.mixture.run import Sample
 from topicmc.models.mixture.state import bags_of
 
@@ -105,3 +109,47 @@ def test_what_a_group_says_is_of_the_samples_that_have_found_it():
     np.testing.assert_allclose(found.mean_phi(), [[0.7, 0.3], [0.1, 0.9]])
     assert [len(part) for part in found.of_group(0, found.share[:, 0])] == [1, 1]
     assert [len(part) for part in found.of_group(1, found.share[:, 1])] == [1]
+
+
+def test_how_many_groups_there_are_by_all_draws_of_all_chains(tmp_path):
+    """Those of the second half; a null is none. A run without a trace has its kept samples, and a
+    state of a start is none of them."""
+    first, second = [8, 8, 8, 8, 3, 3, 4, 6], [1, 1, 1, 1, 3, None, 4, 4]
+    records = [
+        {"position": i, "burn_in": False, "chains": {"0": {"groups": a}, "1": {"groups": b}}}
+        for i, (a, b) in enumerate(zip(first, second, strict=True), start=1)
+    ]
+    entries = [{"groups": n, "burn_in": n == 9} for n in (3, 9, 4)]
+    runs = [
+        SimpleNamespace(
+            path=tmp_path,
+            trace=lambda told=told: told,
+            facts=lambda: {"corpus": {"documents": 9}},
+            states_to_read=lambda: entries,
+        )
+        for told in (records, [])
+    ]
+    expected = [(3, 4 / 9), (4, 4 / 9), (5, 0), (6, 1 / 9)]
+    assert numbers_of_groups(*runs) == [Number(*pair) for pair in expected]
+    expected = [(3, 3 / 7), (4, 3 / 7), (5, 0), (6, 1 / 7)]
+    assert numbers_of_groups(runs[0]) == [Number(*pair) for pair in expected]
+
+
+def test_scores_of_documents_and_tokens(monkeypatch):
+    """Of two chains with two samples each, by hand."""
+    scores = {"a": [-1.0, -2.0], "b": [-3.0, -3.0], "c": [-2.0, -4.0], "d": [-1.0, -1.0]}
+    entries = [
+        {"chain": chain, "file": file, "burn_in": False}
+        for chain, file in zip((0, 1, 0, 1), scores, strict=True)
+    ]
+    run = SimpleNamespace(states_to_read=lambda: entries, read_sample=lambda entry: entry["file"])
+    two = SimpleNamespace(n_docs=2, n_tokens=10)
+    monkeypatch.setattr(reading, "_scored", lambda run, corpus: (two, 3, 4))
+    monkeypatch.setattr(reading, "of_sample", lambda file, *_: np.array(scores[file]))
+    found = reading.score(run, None, Threads(1))
+    assert found.nats_per_document == pytest.approx((3 + 1) / 2)
+    together = -np.log(np.exp(list(scores.values())).mean(axis=0)).sum()
+    assert found.nats_per_document_averaged == pytest.approx(together / 2)
+    assert found.nats_per_token == pytest.approx(together / 10)
+    assert (found.samples, found.documents, found.tokens) == (4, 2, 10)
+    assert (found.unknown_documents, found.unknown_words) == (3, 4)

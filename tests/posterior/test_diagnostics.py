@@ -11,7 +11,7 @@ from fake_runs import autoregression, gamma_samples, make_run, topic_shapes
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.run import TopicRun
-from topicmc.topics.diagnostics import diagnose
+from topicmc.topics.diagnostics import diagnose, log_likelihoods
 from topicmc.topics.editing import unstable
 from topicmc.topics.uncertainty import posterior_of
 
@@ -120,6 +120,20 @@ def test_a_chain_that_still_gains(tmp_path):
     assert found.converged is False
     assert re.search(r"still falls, by [34]\.\d% over the second half", found.verdict)
     assert f"topicmc train -o {tmp_path / 'run'} --resume --time-budget 120s" in found.verdict
+
+
+def test_evaluations_of_the_start_are_not_judged(tmp_path):
+    """Of a run within a time budget it may have more than half."""
+    run = make_run(tmp_path / "run", sampled(8), [])
+    values = [[-9 + 0.07 * i] for i in range(28)] + [[-7.0], [-7.001]] * 6
+    for i, score in enumerate(values):
+        run.append_metrics(
+            {"round": i + 1, "update": i + 1, "seconds": float(i), "perplexity": 10.0,
+             "perplexity_averaged": None, "log_likelihood": score, "burn_in": i < 28}
+        )  # fmt: skip
+    (judged,) = log_likelihoods(run)
+    assert judged.tolist() == [score for (score,) in values[28:]]
+    assert "still falls" not in diagnose([run]).verdict
 
 
 def test_a_gain_that_nobody_would_train_for_is_no_trend(tmp_path):
@@ -533,3 +547,23 @@ def test_few_samples_because_few_were_asked_for(tmp_path):
     run.update_facts(config={**run.facts()["config"], "samples": 8})
     anew = "worth; train anew with --samples 32"
     assert any(flag.endswith(anew) for flag in diagnose([run]).flags)
+
+
+@pytest.mark.parametrize("origins", [1, 2])
+def test_runs_that_go_on_from_one_have_one_start(tmp_path, origins):
+    """Whatever their seed: it takes one without --from to tell of another start."""
+    trace = {name: np.tile([0.0, 1.0], (1, 50)) for name in ("log joint", "largest share")}
+    runs = []
+    for i, draws in sampled(32, 2).items():
+        path, fit = tmp_path / f"run{i}", scores(20, -7.0)
+        runs.append(make_run(path, {0: draws}, fit, trace=trace, sampler="adlda", seed=i))
+        state = {"file": "origin-000.npz", "checksum": f"sha256:{i % origins:064x}", "beta": 0.01}
+        runs[i].update_facts(origin={"states": [{**state, "alpha": [0.1] * K}]})
+    advice = "another run with another --seed, without --from, and name it, too"
+    for named, of_one_start in ((runs[:1], True), (runs, origins == 1)):
+        posterior = posterior_of(named)
+        assert (advice in diagnose(named).verdict) == of_one_start
+        assert (advice in posterior.remark()) == of_one_start
+        if of_one_start:
+            with pytest.raises(UsageError, match="another --seed, without --from, by --with"):
+                unstable(named[0], named[1:])

@@ -7,9 +7,10 @@ Rates are estimated from 20,000 repetitions, with a standard error of 0.0021 at 
 import numpy as np
 import pytest
 from fake_runs import autoregression
+from scipy.stats import t
 
 from topicmc.posterior.convergence import worth
-from topicmc.posterior.intervals import credible_interval
+from topicmc.posterior.intervals import credible_interval, half_width
 
 REPEATS = 20_000
 
@@ -119,6 +120,34 @@ def test_where_it_cannot_be_told():
     draws = np.random.default_rng(2).gamma(9, size=(8, 3))
     draws[4, 1] = np.nan
     assert np.isnan(credible_interval([draws], 0.9)[0]).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("n_chains", [1, 3])
+def test_half_widths_are_those_of_students_t(n_chains):
+    """By hand, of quantities of either sign."""
+    chains = list(np.random.default_rng(3).normal(-0.4, 2, size=(n_chains, 9, 50)))
+    within = np.mean([draws.var(axis=0) for draws in chains], axis=0)
+    worths = np.array([np.maximum(worth(draws), 2) for draws in chains])
+    factor = t.ppf(0.9, (worths - 1).sum(axis=0))
+    if n_chains == 1:
+        expected = factor * np.sqrt(within * (worths[0] + 1) / (worths[0] - 1))
+    else:
+        between = (1 + 1 / n_chains) * np.var([d.mean(axis=0) for d in chains], axis=0, ddof=1)
+        expected = factor * within + t.ppf(0.9, n_chains - 1) * between
+        expected /= np.sqrt(within + between)
+    np.testing.assert_allclose(half_width(chains, 0.8), expected)
+    assert (half_width([np.full((8, 2), -1.5)], 0.9) == 0).all()  # where nobody doubts
+    assert np.isnan(half_width([np.ones((1, 2))], 0.9)).all()
+
+
+@pytest.mark.parametrize(("n_chains", "n"), [(1, 4), (1, 32), (4, 8)])
+def test_another_draw_of_a_normal_law_is_held(n_chains, n):
+    """At rates as those of a gamma law, on the quantities' own scale."""
+    generator = np.random.default_rng(7)
+    chains = [generator.normal(-0.3, 2, size=(n, REPEATS)) for _ in range(n_chains)]
+    middle, half = np.mean(chains, axis=(0, 1)), half_width(chains, 0.9)
+    another = generator.normal(-0.3, 2, size=REPEATS)
+    assert 0.888 < (abs(another - middle) < half).mean() < 0.95
 
 
 def test_unlike_numbers_of_samples():

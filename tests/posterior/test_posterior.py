@@ -1,6 +1,8 @@
 """Which samples are kept: half to all of the number asked for, always from the run's second half,
 and never one that an earlier moment has thrown away."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +13,8 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import add_phi, write_sample
+from topicmc.models.lda.run_fields import check_theta
+from topicmc.models.lda.samples import add_phi, phi_of, write_sample
 from topicmc.posterior.thinning import evenly, is_kept, longest_kept, number_kept
 from topicmc.samplers.state import Chain
 from topicmc.storage import runs
@@ -57,11 +60,35 @@ def test_of_many_samples_some_are_taken():
 
 
 def test_topics_are_added_up_a_square_at_a_time(monkeypatch):
-    monkeypatch.setattr("topicmc.models.lda.samples._SIDE", 3)
+    monkeypatch.setattr("topicmc.kernels.threads._SIDE", 3)
     theta = np.random.default_rng(0).gamma(1.0, size=(10, 7)).astype(np.float32)
     sums, total = theta.sum(axis=0, dtype=np.float64), np.ones((7, 10))
     add_phi(total, theta, sums, Threads(2))
     np.testing.assert_array_equal(total, 1 + (theta / sums).T)
+
+
+def test_topics_are_transposed_a_square_at_a_time(monkeypatch):
+    """To the same bits."""
+    theta = np.random.default_rng(0).gamma(1.0, size=(10, 7)).astype(np.float32)
+    phi = theta.T.astype(np.float64, order="C")
+    phi /= phi.sum(axis=1, keepdims=True)
+    for side in (3, 512):
+        monkeypatch.setattr("topicmc.kernels.threads._SIDE", side)
+        found = phi_of(theta)
+        np.testing.assert_array_equal(found, phi)
+        assert found.flags.c_contiguous
+
+
+@pytest.mark.parametrize("rows", [1, 3, 64])
+def test_a_topic_without_weight_is_found_in_whatever_row_it_has_none(monkeypatch, rows):
+    monkeypatch.setattr("topicmc.models.lda.run_fields._ROWS", rows)
+    for seed in range(20):
+        theta = np.random.default_rng(seed).binomial(1, 0.3, (10, 4)).astype(np.float32)
+        if theta.any(axis=0).all():
+            assert check_theta(Path("x"), theta, (10, 4)) is theta
+        else:
+            with pytest.raises(DataError, match="x: holds a topic without weight"):
+                check_theta(Path("x"), theta, (10, 4))
 
 
 class Start:

@@ -11,11 +11,14 @@ from scipy.stats import beta as beta_law
 from topicmc.errors import UsageError
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import planned_mean, posterior_mean
 from topicmc.posterior.coverage import Coverage
+from topicmc.posterior.intervals import half_width
 from topicmc.topics.chains import _match, memory_of
 from topicmc.topics.diagnostics import diagnose
 from topicmc.topics.editing import Edits, edit
 from topicmc.topics.matching import SAME, assign, distances, match_topics
+from topicmc.topics.reading import write_topics
 from topicmc.topics.uncertainty import posterior_of
 
 K, W = 6, 80
@@ -115,6 +118,47 @@ def test_topics_that_memory_is_too_small_to_read(tmp_path, monkeypatch):
         posterior_of([run])
 
 
+def test_means_that_memory_is_too_small_for(tmp_path, monkeypatch):
+    """φ in float64 and θ; of a view θ twice. Training has planned for them at its end."""
+    run = make_run(tmp_path / "a", {0: [SHAPES]})
+    run.update_facts(corpus={**run.facts()["corpus"], "words": W})
+    run, free = TopicRun.open(run.path), [0]
+    view = edit(run, Edits(drops=[0, 1, 2, 3]), tmp_path / "view")
+    monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: free[0])
+    for shown, n, told in ((run, 3 * K, "a: 6 topics"), (view, 2 * 2 + K + 2, "view: 2 topics")):
+        free[0] = 4 * W * n
+        expected = posterior_mean(shown).phi
+        free[0] -= 1
+        with pytest.raises(UsageError, match=f"{told} over 80 words need about 0.0 GB of memory"):
+            posterior_mean(shown)
+        np.testing.assert_array_equal(planned_mean(shown).phi, expected)
+    write_topics(run, 1)
+
+
+def test_intervals_of_some_topics_are_those_among_all(tmp_path, monkeypatch):
+    """Bit for bit; and refused where memory is too small for nine bytes a word and sample."""
+    posterior = posterior_of(two_runs(tmp_path))
+    words, some = np.random.default_rng(1).integers(0, W, (K, 7)), np.array([4, 0, 3])
+    every, mine = posterior.intervals(words), posterior.intervals(words[some], some)
+    for field, of_all in every._asdict().items():
+        np.testing.assert_array_equal(getattr(mine, field), of_all[some])
+    assert not np.isnan(every.low).any()
+    free = [9 * 16 * 3 * 7]
+    monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: free[0])
+    posterior.intervals(words[some], some)
+    free[0] -= 1
+    with pytest.raises(UsageError, match="7 words of 3 topics in 16 samples need about"):
+        posterior.intervals(words[some], some)
+    with pytest.raises(UsageError, match="30 words of 6 topics in 16 samples need about"):
+        posterior.words(0)
+
+
+def test_what_is_told_of_each_topic_is_made_once(tmp_path):
+    posterior = posterior_of(two_runs(tmp_path))
+    for name in ("stable", "distance", "_sampled"):
+        assert getattr(posterior, name) is getattr(posterior, name)
+
+
 def test_of_a_view_memory_has_to_hold_all_topics_of_its_run(tmp_path, monkeypatch):
     """As they are read, before some of them are dropped."""
     run = make_run(tmp_path / "a", {0: [SHAPES]})
@@ -170,6 +214,19 @@ def test_a_topic_that_one_chain_has_not_found(tmp_path):
     np.testing.assert_allclose(posterior.phi[2], alone.phi[2])
     assert posterior.words(2) == alone.words(2)
     assert posterior.words(1) != alone.words(1)
+
+
+def test_half_widths_are_by_the_chains_that_found_a_topic(tmp_path):
+    other = SHAPES.copy()
+    other[:, 2] = topic_shapes(W, 1, seed=9)[:, 0]
+    posterior = posterior_of(two_runs(tmp_path, second=other), level=0.8)
+    generator = np.random.default_rng(4)
+    values = [generator.normal(mean, size=(8, K, 3)) for mean in (0, 2)]
+    found = posterior.half_width(values)
+    for k in range(K):
+        mine = [of_chain[:, [k]] for of_chain in (values[:1] if k == 2 else values)]
+        np.testing.assert_allclose(found[[k]], half_width(mine, 0.8))
+    assert (found[2] < found[[0, 1, 3, 4, 5]].min(axis=0)).all()
 
 
 @pytest.mark.parametrize("early", [0, 1])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from naive_gibbs import enumerate_given_phi
 from report_runs import HOSTILE, hostile_corpus, made_up_run
 from scipy.stats import t
 from synthetic import documents_of
@@ -33,9 +34,9 @@ from topicmc.report.trends import trends_of
 from topicmc.topics.editing import Edits, edit
 from topicmc.topics.layout import plane
 from topicmc.topics.prevalence import Draw, _batches, _counted, prevalence, randomly_chosen
-from topicmc.topics.ranking import relevance
+from topicmc.topics.ranking import relevance, top
 from topicmc.topics.reading import describe
-from topicmc.topics.uncertainty import posterior_of
+from topicmc.topics.uncertainty import posterior_of, word_draws
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,31 @@ def test_draws_of_a_view_beside_a_run_of_fewer_topics(corpus):
         assert [tokens.sum(axis=1).tolist() for tokens in found] == [[40, 20]] * 2
 
 
+def test_tokens_of_groups_are_those_of_their_documents(run, corpus, monkeypatch):
+    """Of some documents at a time, which are in few of the groups; counts are whole numbers."""
+    told = []
+
+    def counting(batch, *rest):
+        told.append((rest[2], batch.doc_ids, np.diff(batch.offsets), _counted(batch, *rest)))
+        return told[-1][-1]
+
+    monkeypatch.setattr("topicmc.topics.prevalence._counted", counting)
+    monkeypatch.setattr("topicmc.topics.prevalence._BLOCK", 4 * 5)
+    numbers = np.arange(corpus.n_docs)
+    groups = numbers * 7 % 11
+    found = prevalence(posterior_of([run]), corpus, numbers, groups, 11, Threads(1), True)
+    tokens, own, cross = np.zeros((3, 4, 4, 11))
+    for row, docs, lengths, counts in told:
+        assert len(docs) <= 5
+        for d, length, n in zip(docs, lengths, counts, strict=True):
+            tokens[row, :, groups[d]] += n
+            own[row, :, groups[d]] += n**2
+            cross[row, :, groups[d]] += n * length
+    np.testing.assert_array_equal(np.concatenate(found.tokens), tokens)
+    np.testing.assert_array_equal(np.concatenate(found.moments.own), own)
+    np.testing.assert_array_equal(np.concatenate(found.moments.cross), cross)
+
+
 def test_a_trend_counts_tokens_however_strong_the_prior_is():
     """Of topics without a common word nobody doubts which token is whose."""
     theta = np.full((8, 2), 1e-20, np.float32)
@@ -81,6 +107,25 @@ def test_a_trend_counts_tokens_however_strong_the_prior_is():
     sample = Sample(theta, theta.sum(axis=0), np.full(2, 5.0))
     (tokens,) = counted(documents, [Draw(sample, True, lambda by: by)], 8)
     assert tokens.tolist() == [[2, 1], [3, 0], [0, 3]]
+
+
+def test_topics_of_tokens_are_drawn_given_alpha_and_the_other_tokens():
+    """Of 3,000 documents of three words that could be of either topic: the tokens of the first in
+    each of eight draws are, in the mean, those of the exact posterior (8 states), to 5.5 standard
+    errors, which chance exceeds once in 10^6. Half as many documents change from one draw to the
+    next as would between independent ones, or more."""
+    theta = np.array([[0.6, 0.3], [0.3, 0.4], [0.1, 0.3]], np.float32)
+    sample = Sample(theta, theta.sum(axis=0), np.array([0.2, 0.9]))
+    draws = [Draw(sample, number == 0, lambda by: by) for number in range(8)]
+    found = np.array(counted(documents_of([{0: 2, 1: 1}] * 3000), draws, 3))[:, :, 0]
+    phi = (theta / theta.sum(axis=0))[[0, 0, 1]]
+    states, p = enumerate_given_phi(phi, sample.alpha)
+    held = (states == 0).sum(axis=1)
+    mean = held @ p
+    error = np.sqrt((held - mean) ** 2 @ p / 3000)
+    assert (abs(found.mean(axis=1) - mean) < 5.5 * error).all()
+    apart = 1 - (np.bincount(held, p) ** 2).sum()
+    assert ((found[1:] != found[:-1]).mean(axis=1) > apart / 2).all()
 
 
 def test_one_draw_is_held_at_a_time(run, corpus, monkeypatch):
@@ -181,6 +226,45 @@ def test_every_word_that_the_slider_can_bring_up_is_there():
         scores = relevance(phi, p_w, weight)
         for k, words in zip(shown, kept, strict=True):
             assert set(np.argsort(-scores[k])[:CHART_WORDS]) <= set(words)
+
+
+def test_words_that_are_never_relevant_are_not_ranked(monkeypatch):
+    """The others are those that a ranking of all words has, equal and impossible ones too."""
+    generator, weights = np.random.default_rng(1), np.linspace(0, 1, round(1 / STEP) + 1)[:, None]
+    ranked = []
+
+    def ranking(phi, p_w, weight):
+        ranked.extend([phi.shape[1]] * np.ndim(weight))
+        return relevance(phi, p_w, weight)
+
+    monkeypatch.setattr("topicmc.report.topics.relevance", ranking)
+    counts = generator.poisson(generator.gamma(0.05, 20, (5, 900)))
+    for prior in (0, 0.01):
+        phi = (counts + prior) / (counts + prior).sum(axis=1, keepdims=True)
+        p_w = generator.dirichlet(np.ones(5)) @ phi
+        kept = reachable(phi, p_w, np.arange(5))
+        for row, words in zip(phi, kept, strict=True):
+            best = np.unique(top(relevance(row[None], p_w, weights), CHART_WORDS))
+            assert words.tolist() == best[np.argsort(-row[best], kind="stable")].tolist()
+    assert max(ranked) < 900
+
+
+def test_words_are_drawn_of_topics_that_are_shown(data, run, corpus, monkeypatch):
+    asked = []
+
+    def drawing(chain, words, *topics):
+        asked.append(words.shape[0])
+        return word_draws(chain, words, *topics)
+
+    monkeypatch.setattr("topicmc.topics.uncertainty.word_draws", drawing)
+    monkeypatch.setattr("topicmc.report.gather.MOST_TOPICS", 2)
+    few = gather([run], corpus, n_documents=0)
+    assert asked[0] == 2
+    for mine, topic in zip(few["topics"], data["topics"][:2], strict=True):
+        assert mine["number"] == topic["number"]
+        for one, other in zip(mine["words"], topic["words"], strict=True):
+            assert few["words"][one[0]] == data["words"][other[0]]
+            assert one[1] == other[1] and one[4] == other[4]
 
 
 def test_topics_come_with_the_numbers_of_the_posterior(data, run):

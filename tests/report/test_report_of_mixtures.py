@@ -133,6 +133,16 @@ def test_shares_and_intervals_are_of_the_samples_that_found_a_group(run):
         assert not low > posterior.share[k] and not high < posterior.share[k]
 
 
+def test_intervals_of_some_groups_are_those_among_all(run):
+    posterior = GroupPosterior([run[0]], 0.9)
+    shape = len(posterior.phi), 5
+    words = np.random.default_rng(0).integers(0, posterior.phi.shape[1], shape)
+    some = np.arange(len(words))[::-2]
+    every, mine = posterior.intervals(words), posterior.intervals(words[some], some)
+    for field, of_all in every._asdict().items():
+        np.testing.assert_array_equal(getattr(mine, field), of_all[some])
+
+
 def test_words_of_a_group_share_what_its_samples_are_worth(run):
     """Of one chain. By the correlation of each alone widths would differ fivefold by chance."""
     posterior = GroupPosterior([run[0]], 0.9)

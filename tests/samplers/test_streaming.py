@@ -106,12 +106,15 @@ def test_it_is_of_minibatch_scir_alone():
 
 
 def test_beta_is_learned_from_words_that_are_up_to_date(small_corpus, tmp_path, monkeypatch):
-    """A word that waits would count as it was when a minibatch last held it."""
-    found = []
+    """A word that waits would count as it was when a minibatch last held it. And from as many
+    tokens as the corpus has."""
+    found, tokens = [], []
 
-    def looking(prior, theta, sums, *rest, **options):
+    def looking(prior, theta, sums, totals, **options):
         found.append(abs(theta.sum(axis=0, dtype=float) / sums - 1).max())
-        return learned_beta(prior, theta, sums, *rest, **options)
+        if len(theta) == small_corpus.n_words:  # and not what kernels are compiled on
+            tokens.append(totals.sum())
+        return learned_beta(prior, theta, sums, totals, **options)
 
     monkeypatch.setattr("topicmc.models.lda.minibatches.updates.learned_beta", looking)
     config = TrainConfig(
@@ -120,3 +123,5 @@ def test_beta_is_learned_from_words_that_are_up_to_date(small_corpus, tmp_path, 
     )  # fmt: skip
     ended(begun(config, small_corpus, tmp_path / "run"))
     assert len(found) > 3 and max(found) < 1e-5
+    assert len(tokens) > 3
+    np.testing.assert_allclose(tokens, small_corpus.n_tokens)

@@ -179,6 +179,22 @@ SURE = SimpleNamespace(
 """What a posterior of one draw makes of values (1, K, …), at which nobody doubts."""
 
 
+def test_doubt_about_topics_adds_to_that_about_documents():
+    """By hand, in a difference of groups and in the change from one to another."""
+    sums = sums_of([[10] * 400, [7] * 300], 5)
+    doubt = SimpleNamespace(
+        level=0.9, mean=SURE.mean, half_width=lambda chains: np.full(chains[0].shape[1:], 0.02)
+    )
+    sampled = t.ppf(0.95, sums.freedom) ** 2 * sums.variances()[0][0]
+    for one, other in ((sums, sums.others()), (sums.only([1]), sums.only([0]))):
+        found = _difference(doubt, one, other)
+        half = np.sqrt(0.02**2 + sampled.sum(axis=1))[:, None]
+        assert half.max() < 0.1  # far from where intervals end
+        np.testing.assert_allclose(found.mean, one.shares[0][0] - other.shares[0][0])
+        np.testing.assert_allclose(found.high - found.mean, np.broadcast_to(half, found.mean.shape))
+        np.testing.assert_allclose(found.mean - found.low, found.high - found.mean)
+
+
 @pytest.mark.parametrize(("n_letters", "n_books"), [(5, 1), (1, 5), (1, 1)])
 def test_short_documents_beside_long_ones_that_vary_less(n_letters, n_books):
     """Groups of 40 letters, each of one of many topics, and of 12 books, whose shares differ sixty

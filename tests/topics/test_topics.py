@@ -10,8 +10,8 @@ import pytest
 from topicmc.errors import UsageError
 from topicmc.topics import coherence
 from topicmc.topics.coherence import DocumentCounts, c_v, document_counts, measure, npmi, u_mass
-from topicmc.topics.ranking import exclusivity, frex, rank, relevance, top
-from topicmc.topics.reading import describe, diversity
+from topicmc.topics.ranking import _ranks, exclusivity, frex, rank, relevance, top
+from topicmc.topics.reading import DETAILS, describe, diversity
 
 K, W = 4, 60
 
@@ -96,6 +96,11 @@ def test_some_topics_are_ranked_as_among_all(phi, share):
     assert (several == [relevance(phi, p_w, w)[1] for w in weights.ravel()]).all()
 
 
+def test_ranks_count_what_is_no_greater():
+    values = np.random.default_rng(0).integers(0, 9, 50) / 7
+    assert _ranks(values).tolist() == [(values <= value).mean() for value in values]
+
+
 # ---- coherence
 
 
@@ -110,6 +115,25 @@ def test_documents_are_counted_as_by_hand(small_corpus, words, monkeypatch):
         counts = document_counts(words, small_corpus)
         assert counts.together.tolist() == expected
         assert counts.n_docs == len(held) == 300
+
+
+def test_many_topics_look_at_more_documents_together(small_corpus, words, monkeypatch):
+    """Each block costs as much a topic, however little it holds. Counts are the same."""
+    blocks, documents_of = [], coherence._documents
+
+    def counting(*asked):
+        blocks.append(0)
+        for block in documents_of(*asked):
+            blocks[-1] += 1
+            yield block
+
+    expected = document_counts(words, small_corpus).together.tolist()
+    monkeypatch.setattr(coherence, "_documents", counting)
+    monkeypatch.setattr(coherence, "_ENTRIES", 50)
+    for topics in (1000, 1):
+        monkeypatch.setattr(coherence, "_TOPICS", topics)
+        assert document_counts(words, small_corpus).together.tolist() == expected
+    assert blocks[1] < blocks[0] / 4
 
 
 def test_u_mass_and_npmi_are_their_formulas(small_corpus, words):
@@ -208,6 +232,19 @@ def test_details(phi, share):
     assert by_number[2].exclusivity == pytest.approx(
         np.mean(near[2, words] / near[:, words].sum(0))
     )
+
+
+def test_details_that_are_named_are_those_of_all(phi, share, monkeypatch):
+    """And others are not sought, which takes long."""
+    whole = describe(phi, share, VOCABULARY, 4, details=True)
+    for name in DETAILS:
+        nothing = dict.fromkeys({*DETAILS} - {name})
+        expected = [replace(topic, **nothing) for topic in whole]
+        assert describe(phi, share, VOCABULARY, 4, details=[name]) == expected
+        assert all(getattr(topic, name) is not None for topic in expected)
+    monkeypatch.setattr("topicmc.topics.reading.distances", None)
+    monkeypatch.setattr("topicmc.topics.ranking.frex", None)
+    describe(phi, share, VOCABULARY, 4, details=["exclusivity", "relevant"])
 
 
 def test_some_topics_are_described_as_among_all(phi, share, small_corpus):
