@@ -13,9 +13,12 @@ _ROOM = 1_000_000_000  # free bytes from which on it starts; it takes a fifth of
 
 
 @contextmanager
-def compiled_elsewhere(kernel: Any, compiling: Callable[[], None]) -> Iterator[None]:
-    """Has an interpreter call ``compiling``, a function of a module, while the block compiles other
-    kernels, and waits for it at the end; then ``kernel`` comes from numba's cache.
+def compiled_elsewhere(
+    kernel: Any, compiling: Callable[..., None], *arguments: int | str
+) -> Iterator[None]:
+    """Has an interpreter call ``compiling``, a function of a module, with some arguments, while the
+    block compiles other kernels, and waits for it at the end; then ``kernel`` comes from numba's
+    cache.
 
     It does nothing where the cache has the kernel, or where there is no other core, hardly any
     memory or no interpreter to start, as in an embedded one. What fails there is compiled here when
@@ -23,7 +26,7 @@ def compiled_elsewhere(kernel: Any, compiling: Callable[[], None]) -> Iterator[N
     """
     free = available_memory()
     has_room = available_cores() > 1 and (free is None or free >= _ROOM)
-    process = _started(compiling) if has_room and not _is_cached(kernel) else None
+    process = _started(compiling, arguments) if has_room and not _is_cached(kernel) else None
     if process is None:
         yield
         return
@@ -35,9 +38,13 @@ def compiled_elsewhere(kernel: Any, compiling: Callable[[], None]) -> Iterator[N
         process.wait()
 
 
-def _started(function: Callable[[], None]) -> subprocess.Popen[bytes] | None:
+def _started(
+    function: Callable[..., None], arguments: tuple[int | str, ...]
+) -> subprocess.Popen[bytes] | None:
     """An interpreter that calls a function of a module; None where none can be started."""
-    call = f"from {function.__module__} import {function.__name__} as f; f()"
+    # Without a search for cyclic garbage, as in `topicmc.engine.compiling`.
+    call = f"import gc; gc.disable(); from {function.__module__} import {function.__name__} as f; "
+    call += f"f(*{arguments!r})"
     if not sys.executable:
         return None
     with suppress(OSError):

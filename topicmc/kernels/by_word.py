@@ -81,22 +81,29 @@ def redraw(
     before, after = np.empty((2, len(tile.docs)), z.dtype)
     scale, without_one = (UNIT * inverse for inverse in inverse_sums(topic_totals, beta))
     changes = np.zeros((2, n_padded), np.int32)
+    counts = kept("counts", n_docs * n_padded, np.uint16)
+    counts.fill(0)
+    next_of = kept("next", n_docs, np.int64)
+    next_of[:] = offsets[:-1]
+    uniforms = kept("uniforms", len(tile.docs) + 64, np.float32)
     scratch = (
-        kept("counts", n_docs * n_padded, np.uint16),
-        kept("next", n_docs, np.int64),
+        counts,
+        next_of,
         kept("rows", 2 * n_padded, np.float32),
         surround(kept("tables", BATCH * (n_padded + TABLE_EXTRA), np.float32), n_padded),
         kept("places", 3 * BATCH, np.int64),
         kept("numbers", 2 * BATCH, np.float32),
-        kept("uniforms", len(tile.docs) + 64, np.float32),
+        uniforms,
     )
-    scratch[0].fill(0)
-    scratch[1][:] = offsets[:-1]
+    fill_uniforms(offsets, doc_ids, sweep, np.uint64(key), update, uniforms)
+    _count(offsets, z, counts, n_padded)
+    _tally(counts, changes[0])
     given = (word_topic.reshape(-1).view(np.int32), word_topic.dtype == np.int32)
     _draw(
-        tile.docs, tile.words, tile.ends, offsets, z, given, alpha, scale, beta.entries, counted,
-        without_one, doc_ids, sweep, np.uint64(key), update, scratch, before, after, changes,
+        tile.docs, tile.words, tile.ends, offsets[0], z, given, alpha, scale, beta.entries, counted,
+        without_one, scratch, before, after,
     )  # fmt: skip
+    _tally(counts, changes[1])
     return before, after, changes[1] - changes[0]
 
 
@@ -181,8 +188,8 @@ def _tally(counts, totals):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _draw(
-    docs, words, ends, offsets, z, given, alpha, scale, entries, counted, without_one, doc_ids,
-    sweep, key, update, scratch, before, after, changes,
+    docs, words, ends, begin_of_tile, z, given, alpha, scale, entries, counted, without_one,
+    scratch, before, after,
 ):  # fmt: skip
     # Places in arrays are unsigned: numba would look whether they are negative.
     (phi, integers), (counts, next_of, rows, table, places, numbers, uniforms) = given, scratch
@@ -197,10 +204,7 @@ def _draw(
     n_padded = len(alpha)
     stride, width = n_padded + TABLE_EXTRA, np.uintp(n_padded)
     most = max(_FEWEST, min(BATCH, _TABLES // stride))
-    size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(offsets[0])
-    fill_uniforms(offsets, doc_ids, sweep, key, update, uniforms)
-    _count(offsets, z, counts, n_padded)
-    _tally(counts, changes[0])
+    size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(begin_of_tile)
     w, row, end, first = -1, np.intp(0), np.uintp(0), np.uintp(0)
     while first < size:
         n = np.uintp(0)
@@ -288,7 +292,6 @@ def _draw(
             counts[base + np.uintp(after[i])] += _COUNT
             z[np.uintp(at[j])] = after[i]
         first += n
-    _tally(counts, changes[1])
 
 
 @njit(nogil=True, cache=True)

@@ -107,38 +107,43 @@ def redraw(
     n_rows, n_blocks = n_rows + _AHEAD, n_padded // LANES
     widest, wide = int(lines.max(initial=1)) * LANES, n_padded + TABLE_EXTRA
     changes = np.zeros((2, n_padded), np.int64)
+    slots = kept("slots", _LINE_SIZE * int(lines.sum()), np.uint16)
+    slots.reshape(-1, 2, LANES)[:] = [[n_padded], [0]]
+    # Three numbers of each, and one more, so that none lies in two lines of a cache.
+    documents = kept("documents", 4 * len(lengths), np.int32).reshape(-1, 4)
+    documents[:, _FIRST] = ends - _LINE_SIZE * lines
+    psi = kept("rows", n_padded + LANES, np.float32)
+    psi[n_padded:] = 0
+    blocks = kept("blocks", (n_rows + 1) * n_blocks, np.uint16)
+    blocks.reshape(-1, n_blocks)[:] = np.arange(n_blocks)
+    slot_of = kept("slot of", n_padded, np.int64)
+    slot_of.fill(-1)
+    uniforms = kept("uniforms", len(tile.docs) + 64, np.float32)
     scratch = (
-        kept("slots", _LINE_SIZE * int(lines.sum()), np.uint16),
-        # Three numbers of each, and one more, so that none lies in two lines of a cache.
-        kept("documents", 4 * len(lengths), np.int32).reshape(-1, 4),
-        (kept("rows", n_padded + LANES, np.float32), alpha, scale, alpha * scale),
+        slots,
+        documents,
+        (psi, alpha, scale, alpha * scale),
         (
             surround(kept("tables", BATCH * (widest + TABLE_EXTRA), np.float32), widest),
             surround(kept("second", (n_rows + 1) * wide, np.float32), n_padded),
         ),
         (
-            kept("blocks", (n_rows + 1) * n_blocks, np.uint16),
+            blocks,
             kept("places of blocks", n_rows * n_blocks, np.uint16),
             np.full(n_rows + 1, n_blocks),
         ),
-        (
-            kept("slot of", n_padded, np.int64),
-            kept("places", 8 * BATCH, np.int64).reshape(8, BATCH),
-        ),
+        kept("places", 8 * BATCH, np.int64).reshape(8, BATCH),
         kept("numbers", 5 * BATCH, np.float32).reshape(5, BATCH),
-        kept("uniforms", len(tile.docs) + 64, np.float32),
+        uniforms,
     )
-    (slots, documents), (slot_of, _) = scratch[:2], scratch[5]
-    slots.reshape(-1, 2, LANES)[:] = [[n_padded], [0]]
-    documents[:, _FIRST] = ends - _LINE_SIZE * lines
-    scratch[4][0].reshape(-1, n_blocks)[:] = np.arange(n_blocks)
-    slot_of.fill(-1)
-    scratch[2][0][n_padded:] = 0
+    fill_uniforms(offsets, doc_ids, sweep, np.uint64(key), update, uniforms)
+    _take_slots(offsets, z, slots, documents, slot_of)
+    _tally(slots, documents, changes[0])
     _draw(
-        tile.docs, tile.words, tile.ends, offsets, z, word_topic.reshape(-1), n_padded,
-        beta.entries, without_one if counted else None, doc_ids, sweep,
-        np.uint64(key), update, held, scratch, before, after, changes,
+        tile.docs, tile.words, tile.ends, offsets[0], z, word_topic.reshape(-1), n_padded,
+        beta.entries, without_one if counted else None, held, scratch, before, after,
     )  # fmt: skip
+    _tally(slots, documents, changes[1])
     return before, after, changes[1] - changes[0]
 
 
@@ -289,11 +294,11 @@ def _move(slots, first, n_lines, old_slot, new):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _draw(
-    docs, words, ends, offsets, z, phi, n_padded, entries, without_one, doc_ids, sweep, key,
-    update, held, scratch, before, after, changes,
+    docs, words, ends, begin_of_tile, z, phi, n_padded, entries, without_one, held, scratch, before,
+    after,
 ):  # fmt: skip
     # Places in arrays are unsigned: numba would look whether they are negative.
-    slots, documents, rows, (table, second), lists, (slot_of, places), numbers, uniforms = scratch
+    slots, documents, rows, (table, second), lists, places, numbers, uniforms = scratch
     blocks, place_of, n_listed = lists
     at, slot_of_token, drawn, word_of = places[0], places[1], places[2], places[3]
     new_slots, start_of, lines_of, row_of_token = places[4], places[5], places[6], places[7]
@@ -302,11 +307,8 @@ def _draw(
     remains = numbers[4]
     stride, wide, n_blocks = len(table) // BATCH, n_padded + TABLE_EXTRA, n_padded // LANES
     n_rows = len(n_listed) - 1  # behind them is the one that all words share
-    size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(offsets[0])
+    size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(begin_of_tile)
     topics_given = phi, prior_of, entries
-    fill_uniforms(offsets, doc_ids, sweep, key, update, uniforms)
-    _take_slots(offsets, z, slots, documents, slot_of)
-    _tally(slots, documents, changes[0])
     w, end, row, total, prior = -1, np.uintp(0), np.intp(0), _NONE, row_of(entries, 0)
     ahead, share, of_all = np.intp(0), np.intp(0), _NONE
     if held is not None:
@@ -429,4 +431,3 @@ def _draw(
             slots[new_slot + _COUNTS] += _COUNT
             z[tile_begin + np.uintp(at[j])] = after[first + j]
         first += n
-    _tally(slots, documents, changes[1])

@@ -26,6 +26,7 @@ from topicmc.engine.method import WaitFraction
 from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.joint import log_words
 from topicmc.kernels.random import stream_key
+from topicmc.models.lda.collapsed.compilation import compiling_documents
 from topicmc.models.lda.collapsed.consensus import warm_up as warm_up_consensus
 from topicmc.models.lda.collapsed.growing import Schedule, Worker
 from topicmc.models.lda.collapsed.parts import Part
@@ -402,37 +403,60 @@ class Adlda:
 
     def warm_up(self) -> None:
         """Compiles every kernel a round needs, on throw-away data of the same types."""
+        for worker in list(self.workers.values())[:1]:
+            sampler = worker.sampler
+            with compiling_documents(self.config, self.prior, sampler.tokens):
+                if self._draws_by_word(sampler):
+                    tiny = self._tiny(sampler)
+                    tiny.adopt(np.zeros_like(tiny.z))
+                    self._draw_one(tiny, 1, 1)
+        self._compile()
+
+    def _compile(self) -> None:
+        """What is not compiled yet of what a round needs."""
         config = self.config
         if config.start == "consensus":
             warm_up_consensus()
         for worker in list(self.workers.values())[:1]:
-            # A document that is drawn by itself, and two that are drawn word by word, of which one
-            # has few of the topics.
             sampler = worker.sampler
-            offsets = np.cumsum([0, 2, 16, max(16, config.topics // 4)])
-            tokens = np.zeros(offsets[-1], sampler.tokens.dtype)
-            prior = self.prior.summed(1)
-            apart = Part(np.array([0, 2]), offsets)
             by_itself, by_word = [0], [1, 2] if self._draws_by_word(sampler) else []
             later = 2 if self.schedule.grows and config.topics > FEW_TOPICS else None
             for topics in self._kinds():
-                tiny = CollapsedWorker(offsets, tokens, 0, 1, config.topics, sampler.key)
-                apart.of(tokens)
+                tiny = self._tiny(sampler)
+                apart = Part(np.array([0, 2]), tiny.offsets)
+                apart.of(tiny.tokens)
                 apart.put(apart.of(tiny.z), tiny.z)
                 # Only under counts do documents join that are drawn by themselves.
                 documents = by_word or by_itself if topics is not None else by_itself + by_word
                 for sweep, document in product((0, 1), documents):
                     if sweep == 0 and document == later and topics is None:
                         continue  # it joins when others have topics
-                    tiny.draw(
-                        np.array([document]), self.alpha, prior, sweep=sweep,
-                        one_by_one=config.batch_size == 1, threads=self.threads, topics=topics,
-                    )  # fmt: skip
+                    self._draw_one(tiny, document, sweep, topics)
             tiny.adopt(tiny.z)
             if config.learn != "none":
                 one = np.ones((1, config.topics), np.float32)
                 learned_alpha(self.alpha, tiny.mix_histogram())
+                prior = self.prior.summed(1)
                 learned_beta(prior, one, one[0].astype(np.float64), one[0].astype(np.float64))
+
+    def _tiny(self, sampler: CollapsedWorker) -> CollapsedWorker:
+        """With the types of a sampler: a document that is drawn by itself, and two that are drawn
+        word by word, of which one has few of the topics."""
+        offsets = np.cumsum([0, 2, 16, max(16, self.config.topics // 4)])
+        tokens = np.zeros(offsets[-1], sampler.tokens.dtype)
+        return CollapsedWorker(offsets, tokens, 0, 1, self.config.topics, sampler.key)
+
+    def _draw_one(
+        self,
+        tiny: CollapsedWorker,
+        document: int,
+        sweep: int,
+        topics: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        tiny.draw(
+            np.array([document]), self.alpha, self.prior.summed(1), sweep=sweep,
+            one_by_one=self.config.batch_size == 1, threads=self.threads, topics=topics,
+        )  # fmt: skip
 
     def _draws_by_word(self, sampler: CollapsedWorker) -> bool:
         """Whether the first block of a sweep over all documents is drawn word by word."""

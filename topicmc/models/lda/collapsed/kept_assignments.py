@@ -164,7 +164,7 @@ class KeptAssignments(Adlda):
         with compiling_moves(self.config.workers, self.prior):
             for by_counts in sorted({False, self._starts_by_counts}):
                 self._by_counts = by_counts
-                super().warm_up()
+                self._compile()
         one = self._chain.theta[:1].copy()
         samplers: tuple[type[Any], ...] = (Scir, self._sampler.whole())
         for sampler in dict.fromkeys(samplers):
