@@ -405,8 +405,8 @@ class Adlda:
         """Compiles every kernel a round needs, on throw-away data of the same types."""
         for worker in list(self.workers.values())[:1]:
             sampler = worker.sampler
-            with compiling_documents(self.config, self.prior, sampler.tokens):
-                if self._draws_by_word(sampler):
+            if self._draws_by_word(sampler):
+                with compiling_documents(self.config, self.prior, sampler.tokens):
                     tiny = self._tiny(sampler)
                     tiny.adopt(np.zeros_like(tiny.z))
                     self._draw_one(tiny, 1, 1)
