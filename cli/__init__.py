@@ -135,6 +135,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
+        # Threads that still read a file are waited for; a further Ctrl-C ends that without a
+        # traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         click.echo("Interrupted.", err=True)
         sys.exit(130)
     except (TopicmcError, MemoryError, OSError) as error:

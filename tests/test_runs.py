@@ -264,6 +264,39 @@ def test_a_trace_is_rewound_by_position_and_by_round(tmp_path):
     assert [(line["position"], line.get("round")) for line in run.trace()] == [(2, None), (2, 7)]
 
 
+@pytest.mark.parametrize("damaged", [(3,), (4,), (3, 5), (3, 4, 5), (5,)])
+def test_damage_behind_a_checkpoint_goes_with_what_is_behind_it(tmp_path, damaged):
+    """A crash may leave zeros in place of lines that nothing had the disk keep."""
+    run = TopicRun.create(tmp_path / "run", {})
+    lines = [json.dumps({"position": 2 * n, "round": n, "chains": {}}) for n in range(6)]
+    wrong = dict(enumerate(lines)) | dict.fromkeys(damaged, "\0" * 40)
+    path = run.path / "trace.jsonl"
+    path.write_text("".join(f"{wrong[n]}\n" for n in range(6)))
+    run.rewind_trace(5, 2)
+    assert path.read_text().splitlines() == lines[:3]
+    told = [f"{path}, line {damaged[0] + 1}: not JSON, and left out"] * (damaged != (5,))
+    assert run.notices == told
+
+
+def test_damage_before_a_checkpoint_is_told(tmp_path):
+    run = TopicRun.create(tmp_path / "run", {})
+    lines = ['{"position": 1, "chains": {}}', '{"position": 2}', '{"position": 8, "chains": {}}']
+    path = run.path / "trace.jsonl"
+    for line in ("\0" * 40, '{"position": 1, "chains": {"0": {"x": "y"}}}', '{"position": "x"}'):
+        content = "\n".join([lines[0], line, *lines[1:], ""])
+        path.write_text(content)
+        with pytest.raises(DataError, match="trace.jsonl, line 2: |trace.jsonl: line 2: "):
+            run.rewind_trace(2, 2)
+        assert path.read_text() == content
+    late = '{"position": 3, "chains": {"0": {"x": "y"}}}'  # says itself that it is behind
+    path.write_text("\n".join([lines[0], late, lines[1], ""]))
+    with pytest.raises(DataError, match="line 2: y is no number"):
+        run.trace()
+    path.write_text("\n".join([*lines[:2], late, ""]))
+    run.rewind_trace(2, 2)
+    assert path.read_text().splitlines() == lines[:2] and run.notices == []
+
+
 def test_the_sample_index_deletes_what_it_is_told_to(tmp_path):
     """But nothing that it names, and nothing that it does not know."""
     run = TopicRun.create(tmp_path / "run", {})

@@ -132,15 +132,18 @@ def _strings(batch: pa.RecordBatch, name: str | None) -> list[str | None]:
 
 
 def _texts(column: pa.Array) -> list[str | None]:
-    """A column as text, of which dates and times are in ISO 8601; None for null. A value of a
-    dictionary is one in memory, however many rows have it."""
+    """A column as text, of which dates and times are in ISO 8601; None for null and NaN. A value of
+    a dictionary is one in memory, however many rows have it."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
         used = column.indices.drop_null().unique()
         texts = dict(zip(used.to_pylist(), _texts(column.dictionary.take(used)), strict=True))
         return [texts.get(place) for place in column.indices.to_pylist()]
-    return (column if _is_text(column.type) else column.cast(pa.string())).to_pylist()
+    texts = (column if _is_text(column.type) else column.cast(pa.string())).to_pylist()
+    if pa.types.is_floating(column.type):
+        return [None if text == "nan" else text for text in texts]
+    return texts
 
 
 def _values(column: pa.Array, where: str) -> list[Any]:

@@ -185,20 +185,14 @@ def read_id(value: Any, where: str) -> str:
 
 
 def columns_text(values: dict[str, Any]) -> str:
-    """What is kept of a row, as JSON; what JSON has no word for, as text."""
+    """What is kept of a row, as JSON. NaN, which stands where nothing is known, is null; what else
+    JSON has no word for is text."""
     try:
         return _json(values)
-    except ValueError:  # not a number, or infinite
-        return _json({name: _told(value) for name, value in values.items()})
+    except ValueError:  # NaN, or infinite
+        told = json.dumps(values, default=str)
+        return _json(json.loads(told, parse_constant=lambda name: None if name == "NaN" else name))
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
-
-
-def _told(value: Any) -> Any:
-    try:
-        _json(value)
-    except ValueError:
-        return json.dumps(value, default=str)
-    return value

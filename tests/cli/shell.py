@@ -66,14 +66,15 @@ class Command:
         from topicmc.cli import main
 
         self._capfd.readouterr()
-        handler = signal.getsignal(signal.SIGTERM)
+        handlers = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)}
         status = 0
         try:
             main([str(argument) for argument in arguments])
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
         finally:
-            signal.signal(signal.SIGTERM, handler)
+            for signum, handler in handlers.items():
+                signal.signal(signum, handler)
         return Result(status, *self._capfd.readouterr())
 
 

@@ -5,6 +5,8 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -144,6 +146,36 @@ def test_topics_of_an_earlier_state_are_written_anew(run, command, left):
         done = command("train", "-o", run, "--resume", "--progress", "none")
         assert (done.status, "Nothing to do" in done.stderr) == (0, nothing), done.stderr
         assert json.loads(place.read_text()) == whole
+
+
+SLOW = """
+import sys, time
+from topicmc.cli import main
+from topicmc.corpora.store import Corpus
+def slow(*_):
+    print("reading", flush=True)
+    time.sleep(60)
+Corpus._digest = slow
+main(["corpus", "verify", sys.argv[1]])
+"""
+
+
+def test_ctrl_c_again_and_again_while_a_corpus_is_verified(small_corpus):
+    """Threads that read large files are waited for, and people do not like to wait."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", SLOW, small_corpus.path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdout is not None and process.stdout.readline() == "reading\n"
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+    told = process.communicate()[1]
+    assert process.returncode in (130, -signal.SIGINT)  # of which a shell makes 130
+    assert told.endswith("\nInterrupted.\n") and "Traceback" not in told
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])

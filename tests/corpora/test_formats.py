@@ -306,9 +306,30 @@ def test_what_would_be_missing_of_a_folder_of_texts_is_refused(tmp_path, kind):
 
 
 def test_what_json_has_no_word_for_does_not_change_the_rest_of_its_row():
-    kept = {"category": "cs.LG", "year": 2020, "score": float("nan"), "list": [1, float("inf")]}
+    kept = {"category": "NaN", "year": 2020, "score": float("nan"), "list": [1, float("-inf")]}
     told = json.loads(columns_text(kept), parse_constant=pytest.fail)
-    assert told == {"category": "cs.LG", "year": 2020, "score": "NaN", "list": "[1, Infinity]"}
+    assert told == {"category": "NaN", "year": 2020, "score": None, "list": [1, "-Infinity"]}
+
+
+def test_nan_in_parquet_stands_where_nothing_is_known(tmp_path):
+    """As other programs than pandas write it; what is text stays what it is."""
+    numbers = pa.array([1999.0, float("nan"), None])
+    table = {"text": ["red ant", "blue bee", "grey cow"], "name": ["nan"] * 3}
+    table |= {"title": numbers, "when": numbers, "id": numbers, "score": numbers}
+    table["parts"] = pa.array([[0.5], [float("nan")], None])
+    parquet.write_table(pa.table(table), tmp_path / "x.parquet")
+    options = {"time": "when", "id": "id", "columns": ("name", "score", "parts")}
+    corpus = prepared(tmp_path / "x.parquet", n_heldout=0, **options)
+    number = str(corpus.ids[0])
+    assert float(number) == 1999
+    assert corpus.ids[:] == corpus.titles[:] == [number, "", ""]
+    assert corpus.times.astype(str).tolist() == ["1999-01-01", "NaT", "NaT"]
+    assert corpus.provenance["times_unread"] == 0
+    assert corpus.columns[:] == [
+        {"name": "nan", "score": 1999.0, "parts": [0.5]},
+        {"name": "nan", "score": None, "parts": [None]},
+        {"name": "nan", "score": None, "parts": None},
+    ]
 
 
 def test_digits_that_count_nothing_are_text(tmp_path):

@@ -129,6 +129,30 @@ def test_a_folder_that_is_not_to_be_replaced_is_not(tmp_path):
     assert names(tmp_path) == {"place"} and names(place) == {"thesis.txt"}
 
 
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_what_has_come_since_the_beginning_is_not_replaced(tmp_path, is_folder):
+    """Nobody has looked whether it may be; what was there before is replaced."""
+    place = tmp_path / "place"
+
+    def put(at, text):
+        if is_folder:
+            at.mkdir(exist_ok=True)
+        (at / "file" if is_folder else at).write_text(text)
+
+    with (
+        pytest.raises(OSError, match="exists|not empty"),
+        staging.staged(place, is_folder=is_folder) as draft,
+    ):
+        put(draft, "new")
+        put(place, "theirs")
+    assert names(tmp_path) == {"place"}
+    kept = place / "file" if is_folder else place
+    assert kept.read_text() == "theirs"
+    with staging.staged(place, is_folder=is_folder) as draft:
+        put(draft, "new")
+    assert names(tmp_path) == {"place"} and kept.read_text() == "new"
+
+
 @pytest.mark.parametrize("has_come", [False, True])
 def test_what_is_stopped_while_it_replaces_leaves_what_was(tmp_path, monkeypatch, has_come):
     """By Ctrl-C, or a disk that does not take the new name."""

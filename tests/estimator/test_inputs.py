@@ -50,12 +50,37 @@ def test_texts_in_any_wrapping_are_told_from_tokens():
 @pytest.mark.parametrize(
     ("odd", "complaint"),
     [("raw text", r"X\[40\] is a text, 'raw text'"), (None, r"X\[40\] is None"),
-     (float("nan"), r"X\[40\] is nan"), ([1, 2], "the token 1, which is no text"),
-     (["tea", None], "the token None, which is no text")],
+     (float("nan"), r"X\[40\] is nan"),
+     ([1, 2], r"X\[40\]\[0\] is the token 1, which is no text"),
+     (["tea", None], r"X\[40\]\[1\] is the token None, which is no text"),
+     (["tea", "rain", float("nan")], r"X\[40\]\[2\] is the token nan, which is no text"),
+     ([["tea"]], r"X\[40\]\[0\] is the token \['tea'\], which is no text")],
 )  # fmt: skip
-def test_a_row_that_is_no_list_of_tokens_is_named(odd, complaint):
-    with pytest.raises(TypeError, match=complaint):
-        LDA(**QUICK).fit([*TOKENS, odd])
+def test_a_row_that_is_no_list_of_tokens_is_named(fitted, odd, complaint):
+    """Also where the words are known, of which others are left out."""
+    for call in (LDA(**QUICK).fit, LDA(**QUICK, vocabulary=WORDS).fit, fitted.transform):
+        with pytest.raises(TypeError, match=complaint):
+            call([*TOKENS, odd])
+
+
+@pytest.mark.parametrize(
+    ("X", "place", "token"),
+    [([[None]], "[0][0]", "None"), ([[None, "tea"], ["rain"]], "[0][0]", "None"),
+     ([[], [0.5, "tea"]], "[1][0]", "0.5"), ([[float("nan"), "tea"]], "[0][0]", "nan")],
+)  # fmt: skip
+def test_a_first_token_that_is_no_text_is_named(fitted, X, place, token):
+    for call in (LDA(**QUICK).fit, fitted.transform):
+        with pytest.raises(TypeError) as caught:
+            call(X)
+        told = f"X{place} is the token {token}, which is no text: give words as str"
+        assert str(caught.value) == told
+
+
+def test_lists_of_numbers_are_a_matrix(fitted):
+    assert (fitted.transform(COUNTS.tolist()) == fitted.transform(COUNTS)).all()
+    for X, complaint in (([[1, float("nan")]], "contains NaN"), ([1, 2], "Expected 2D array")):
+        with pytest.raises(ValueError, match=complaint):
+            LDA(**QUICK).fit(X)
 
 
 def test_pairs_of_words_are_no_bags(fitted):

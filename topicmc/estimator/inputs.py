@@ -16,7 +16,7 @@ from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import from_entries, kept_lengths, remap, select
 from topicmc.corpora.offsets import offsets
 from topicmc.corpora.text.vocabulary import ids_in
-from topicmc.estimator.kinds import check_once, check_tokens, check_words, kind, rows_of
+from topicmc.estimator.kinds import check_once, check_tokens, kind, rows_of
 from topicmc.estimator.warning import warn
 from topicmc.kernels.batch import MOST_TOKENS
 
@@ -130,14 +130,29 @@ def _checked(model: Any, X: Any, reset: bool) -> Any:
     if issparse(X) and X.format != "csr" and X.dtype.kind in "biu":
         # To make CSR of COO adds up entries that stand twice, in the type that they have.
         X = X.astype(np.int64, copy=False)
-    return validate_data(
-        model,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        accept_large_sparse=True,
-        ensure_non_negative=True,
-    )
+    try:
+        return validate_data(
+            model,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            ensure_non_negative=True,
+        )
+    except (TypeError, ValueError):
+        _refuse_words(X)
+        raise
+
+
+def _refuse_words(X: Any) -> None:
+    """TypeError where X, which cannot be a matrix, is lists with words in them, or with None alone:
+    it names the first value that is no word."""
+    if not isinstance(X, list | tuple):
+        return
+    types = {type(value) for row in X if isinstance(row, Iterable) for value in row}
+    if types == {type(None)} or any(issubclass(one, str) for one in types):
+        for number, row in enumerate(X):
+            _tokens(number, row)
 
 
 def _sound(X: str | Path | Corpus) -> Corpus:
@@ -166,17 +181,27 @@ def from_tokens(
     X: Iterable[Sequence[str]], words: list[str] | None = None
 ) -> tuple[Documents, list[str]]:
     """Lists of tokens, and the words of their ids: those given, or all there are, by the alphabet.
-    Tokens that are not among the words are left out."""
+    Tokens that are not among the words are left out. TypeError for one that is no text."""
     if words is None:
-        found = {w for number, document in enumerate(X) for w in check_tokens(number, document)}
-        check_words(found)
+        found = {w for number, document in enumerate(X) for w in _tokens(number, document)}
         words = sorted(map(str, found))  # out of arrays they are NumPy's
     index = {word: i for i, word in enumerate(words)}
     counted = (
-        Counter(index[word] for word in check_tokens(number, document) if word in index)
+        Counter(index[word] for word in _tokens(number, document) if word in index)
         for number, document in enumerate(X)
     )
     return _documents(bag.items() for bag in counted), words
+
+
+def _tokens(number: int, document: Any) -> Any:
+    """The tokens of a document; TypeError names the place of one that is no text."""
+    tokens = check_tokens(number, document)
+    if not all(issubclass(one, str) for one in set(map(type, tokens))):
+        place, token = next((i, t) for i, t in enumerate(tokens) if not isinstance(t, str))
+        raise TypeError(
+            f"X[{number}][{place}] is the token {token!r:.40}, which is no text: give words as str"
+        ) from None
+    return tokens
 
 
 def from_bags(

@@ -344,11 +344,10 @@ class RunDirectory:
 
     def _lines(self, name: str) -> list[dict[str, Any]]:
         path = self.path / name
-        if not path.exists():
-            return []
+        return self._records(path, _text_lines(path))
+
+    def _records(self, path: Path, lines: Sequence[str]) -> list[dict[str, Any]]:
         records = []
-        # What is no UTF-8 is found at its line.
-        lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
         for number, line in enumerate(lines, start=1):
             try:
                 record = json.loads(line)
@@ -361,13 +360,19 @@ class RunDirectory:
         return records
 
     def _rewind_lines(self, name: str, **last: int) -> None:
-        """Keeps the lines that are past none of these clocks."""
-        kept = [
-            record
-            for record in self._lines(name)
-            if all(record.get(clock, 0) <= end for clock, end in last.items())
-        ]
-        with atomic_write(self.path / name) as stream:
+        """Keeps the lines, which are in order of time, up to the last that is past none of these
+        clocks. What follows may be damaged, as by a crash; ``notices`` say so of more than a torn
+        end."""
+        path = self.path / name
+        lines = _text_lines(path)
+        n_lines, damaged = len(lines), 0
+        while lines and ((record := _object(lines[-1])) is None or _is_past(record, last)):
+            damaged = len(lines) if record is None else damaged
+            lines.pop()
+        if 0 < damaged < n_lines:
+            self.notices.append(f"{path}, line {damaged}: not JSON, and left out")
+        kept = self._records(path, lines)
+        with atomic_write(path) as stream:
             stream.writelines(json.dumps(record) + "\n" for record in kept)
 
     # ---- posterior samples
@@ -529,3 +534,24 @@ class RunDirectory:
         both are damaged."""
         notice = checkpoints.recover(self._checkpoints)
         self.notices = [] if notice is None else [notice]
+
+
+def _text_lines(path: Path) -> list[str]:
+    """What is no UTF-8 is kept, to be found at its line."""
+    if not path.exists():
+        return []
+    return path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    """The JSON object of a line; None where it is none."""
+    with suppress(ValueError, RecursionError):
+        record = json.loads(line)
+        return record if isinstance(record, dict) else None
+    return None
+
+
+def _is_past(record: Mapping[str, Any], last: Mapping[str, int]) -> bool:
+    """Whether a line, which may be damaged, is of a later time than one of these clocks."""
+    times = ((record.get(clock), end) for clock, end in last.items())
+    return any(type(now) is int and now > end for now, end in times)

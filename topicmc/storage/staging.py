@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
@@ -16,14 +17,17 @@ from topicmc.storage.files import put_in_place, real_path, sync_tree, user_error
 
 
 @contextmanager
-def staged(place: Path, *, is_folder: bool = True, replace: bool = True) -> Iterator[Path]:
+def staged(place: Path, *, is_folder: bool = True, replace: bool | None = None) -> Iterator[Path]:
     """Where to write a folder, or a file of the same name, that takes the place of ``place`` when
     the block ends well.
 
     On any exception, Ctrl-C included, and on signals as of `unwound`, what was written is removed
-    and ``place`` is as it was; folders that were made for it go again. Raises OSError, also where a
-    folder that is not to ``replace`` another finds something in its place.
+    and ``place`` is as it was; folders that were made for it go again. Raises OSError, also where
+    something is in its place that is not to be replaced: by default, what has come since the block
+    began.
     """
+    if replace is None:
+        replace = place.exists()
     draft = draft_of(place)
     made = [folder for folder in place.parents if not folder.exists()]
     with unwound():
@@ -34,8 +38,10 @@ def staged(place: Path, *, is_folder: bool = True, replace: bool = True) -> Iter
             sync_tree(draft)
             if is_folder and replace and place.exists():
                 _exchange(draft, place)
-            else:
+            elif is_folder or replace or not place.exists():
                 put_in_place(draft if is_folder else draft / place.name, place)
+            else:  # which a rename would replace
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))
         finally:
             shutil.rmtree(draft, ignore_errors=True)
             for folder in made:  # where nothing is in it
