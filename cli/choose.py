@@ -20,7 +20,7 @@ from topicmc.cli.options import (
     progress_option,
     setting,
 )
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, show_reading
 from topicmc.cli.tables import UNTOLD, print_table
 from topicmc.cli.training import stopping, teller
 from topicmc.errors import UsageError
@@ -85,7 +85,6 @@ def choose(
     Runs that have ended are kept: the same command again goes on where it stopped, and may name
     more numbers or seeds.
     """
-    from topicmc.engine.listeners import Terms, listener
     from topicmc.engine.transport.open import launched_size
     from topicmc.host.interrupts import interruptible
     from topicmc.models.lda.run import TopicRun
@@ -105,7 +104,7 @@ def choose(
             raise UsageError(f"{config_file}: leave out {name}, which topicmc choose varies")
     grid = Grid(output, corpus, topics, range(seeds), settings)
     with interruptible(stopping(as_json=progress == "json")) as interrupt:
-        ended = grid.train(interrupt, lambda: listener(progress, Terms.of(TopicRun)))
+        ended = grid.train(interrupt, lambda headline: teller(progress, TopicRun, headline))
     last = teller(progress, TopicRun)
     if not ended:
         last.message(
@@ -113,6 +112,8 @@ def choose(
             f" with:\n  topicmc {shlex.join(sys.argv[1:])}"
         )
         sys.exit(130)
+    if progress in ("auto", "bar"):
+        show_reading()
     points = points_of([grid.runs(n_topics) for n_topics in grid.topics], grid.corpus)
     told = {
         "topics": [point.as_dict() for point in points],

@@ -19,7 +19,7 @@ from topicmc.cli.options import (
     threads_for,
     threads_option,
 )
-from topicmc.cli.printing import echo, note
+from topicmc.cli.printing import echo, note, show_reading
 from topicmc.cli.tables import print_table
 from topicmc.errors import UsageError
 
@@ -103,6 +103,7 @@ def compare(
         documents = open_corpus(kind.open(runs[0]))
     opened = [TopicRun.open(path) for path in runs if not is_mixture(path)]
     note_progress([run for run in opened if not run.is_starting()])  # of which a remark is made
+    show_reading()
     models: list[Model] = [
         MixtureModel(path) if is_mixture(path) else RunModel(path) for path in runs
     ]

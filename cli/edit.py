@@ -20,7 +20,7 @@ from topicmc.cli.options import (
     refuse,
     run_argument,
 )
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, show_reading
 from topicmc.errors import UsageError
 
 
@@ -96,6 +96,7 @@ def edit(
         raise UsageError(f"--with {others[0]}: is for --stable; add that, or leave it out")
     opened = TopicRun.open(run)
     note_progress([opened])
+    show_reading()
     edits = Edits(
         labels=labels,
         merges=[_numbers("--merge", merge, "+") for merge in merges],

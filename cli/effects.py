@@ -21,7 +21,7 @@ from topicmc.cli.options import (
     threads_for,
     threads_option,
 )
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, show_reading
 from topicmc.cli.tables import UNTOLD, print_line, print_table
 from topicmc.cli.topic_table import found_by
 from topicmc.errors import UsageError
@@ -90,6 +90,7 @@ def effects(
     labels = Labels.of(opened[0])
     check_topics(numbers, opened[0])
     note_progress(opened)
+    show_reading()
     documents = open_corpus(opened[0], corpus)
     groups = groups_of(documents, by)  # before all samples are read
     posterior = posterior_of(opened, level)

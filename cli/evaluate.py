@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,13 +20,12 @@ from topicmc.cli.options import (
     threads_for,
     threads_option,
 )
-from topicmc.cli.printing import echo, note
+from topicmc.cli.printing import echo, note, show_reading
 from topicmc.cli.tables import print_convergence, print_score
 from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
-    from topicmc.engine.method import Entry
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda.run import TopicRun
     from topicmc.models.lda.scoring import Score
@@ -94,6 +92,7 @@ def evaluate(
         return
     check_alike(opened)
     note_progress(opened)
+    show_reading()
     scores = [_scored(run, other, workers) for run in opened]
     for shown in opened:
         if shown.view is not None and (shown.view.merged or shown.view.dropped):
@@ -116,13 +115,14 @@ def _scored(run: TopicRun, other: Corpus | None, workers: Threads) -> Score | No
     """The score of a run on its own corpus or another; None where its own holds no documents out:
     whether it has converged can be told all the same."""
     from topicmc.corpora.of_runs import open_corpus
+    from topicmc.models.lda.samples import one_by_one
     from topicmc.models.lda.scoring import score_run
 
     corpus = other or open_corpus(run)
     is_own = corpus.fingerprint == run.facts()["corpus"].get("fingerprint")
     if is_own and corpus.n_heldout == 0:
         return None
-    return score_run(run, corpus, run.vocabulary(), workers, _tracked)
+    return score_run(run, corpus, run.vocabulary(), workers, one_by_one)
 
 
 def _told(run: TopicRun, score: Score | None) -> dict[str, Any]:
@@ -137,16 +137,6 @@ def _told(run: TopicRun, score: Score | None) -> dict[str, Any]:
         **dict.fromkeys(("averaged_over", "documents", "tokens_scored", "unknown_words"), 0),
     }
     return {field.name: known.get(field.name) for field in fields(Score)}
-
-
-def _tracked(samples: Sequence[Entry]) -> Iterable[Entry]:
-    """The samples, with a bar on a terminal that says how many are scored."""
-    if not sys.stderr.isatty():
-        return samples
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(samples, "Scoring samples", console=Console(stderr=True), transient=True)
 
 
 def _evaluate_file(

@@ -20,7 +20,7 @@ from topicmc.cli.options import (
     refuse,
     threads_option,
 )
-from topicmc.cli.printing import echo, note
+from topicmc.cli.printing import echo, note, show_reading
 from topicmc.export import FORMATS
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def export(
 
         opened = [TopicRun.open(run) for run in runs]
         note_progress(opened)
+        show_reading()
         source = Topics(opened, chain=chain, **options)
     files = write(source, format, output, force)
     note(*source.remarks)

@@ -21,7 +21,7 @@ from topicmc.cli.options import (
     threads_for,
     threads_option,
 )
-from topicmc.cli.printing import echo, note
+from topicmc.cli.printing import echo, note, show_reading
 from topicmc.errors import DataError
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ def _of_topics(
     from topicmc.report.gather import gather
 
     note_progress(runs)
+    show_reading()
     return gather(runs, _corpus(runs[0], corpus), threads=threads_for(threads), **asked)
 
 

@@ -16,6 +16,7 @@ from topicmc.cli.options import (
     print_json,
     refuse,
 )
+from topicmc.cli.printing import show_reading
 from topicmc.cli.topic_table import Asked, TopicListing, print_listing
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def topics(runs: tuple[Path, ...], corpus: Path | None, as_json: bool, **options
     if not asked.reads_corpus:
         refuse({"--corpus": corpus}, "is read for --coherence, --sort coherence and --documents")
     note_progress(opened)
+    show_reading()
     listing = _read(opened, asked, corpus)
     if as_json:
         print_json(_json(listing, asked.n_words))

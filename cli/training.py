@@ -80,11 +80,17 @@ def heard(kind: type[RunDirectory], progress: str, channel: Transport) -> Iterat
         yield found
 
 
-def teller(progress: str, kind: type[RunDirectory]) -> Listener:
-    """The listener for a ``--progress`` style: ``none`` is of progress alone, not of remarks."""
+def teller(progress: str, kind: type[RunDirectory], headline: str = "") -> Listener:
+    """The listener for a ``--progress`` style, with a headline if there is one: ``none`` is of
+    progress alone, not of remarks."""
     from topicmc.engine.listeners import Remarks, Terms, listener
 
-    return Remarks() if progress == "none" else listener(progress, Terms.of(kind))
+    if progress == "none":
+        return Remarks(headline)
+    told = listener(progress, Terms.of(kind))
+    if headline:
+        told.message(headline)
+    return told
 
 
 def _as_before(

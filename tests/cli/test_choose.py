@@ -4,12 +4,14 @@ import json
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from shell import TOPICMC, one_sentence, tree
 
+from topicmc.cli import printing
 from topicmc.corpora import Corpus
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.models.lda import jobs
@@ -72,6 +74,31 @@ def test_runs_that_have_ended_are_kept_and_others_added(choose):
     assert sorted({name.split("/")[0] for name in after}) == [
         f"k{n}-seed{seed}" for n in (3, 5, 7) for seed in (0, 1)
     ]
+
+
+def test_remarks_on_runs_are_shown_without_progress(choose, monkeypatch):
+    """Under the name of the run, which is shown for them only."""
+
+    def told():
+        lines = choose("--topics", "3,5", "--updates", 6).stderr.splitlines()
+        return [line for line in lines if "compiling" not in line]
+
+    first, *remarks, last = told()
+    assert first == "run 1 of 2: 3 topics, seed 0, in ks/k3-seed0"
+    assert remarks[0].startswith("--updates 6 is too short for any posterior sample")
+    assert remarks[1] == "run 2 of 2: 5 topics, seed 0, in ks/k5-seed0"
+    assert last == "Plot: ks/choice.svg"
+    assert told() == ["Plot: ks/choice.svg"]
+    monkeypatch.setattr(TopicRun, "recover", lambda run: run.notices.append("damaged"))
+    assert told()[:2] == [first, "damaged"]
+
+
+def test_reading_samples_shows_how_far_it_is_as_progress_has_it(choose, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(printing, "PATIENCE", 0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert "Reading samples" not in choose("--topics", "3,5").stderr
+    assert "Reading samples" in choose("--topics", "3,5", "--progress", "auto").stderr
 
 
 def test_a_larger_budget_goes_on_with_the_same_runs(choose):
@@ -238,7 +265,8 @@ def test_an_interruption_prints_the_command_that_goes_on(choose, tmp_path):
     assert process.stderr is not None
     for line in process.stderr:
         if "k5-seed0" in line:
-            process.stderr.readline()  # it has made an update
+            while '"update"' not in process.stderr.readline():
+                pass
             process.send_signal(signal.SIGINT)
             break
     rest = process.stderr.read().splitlines()

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,9 @@ import numpy as np
 import pytest
 from shell import one_sentence, topicmc
 
+from topicmc.cli import printing
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import told_of_samples
 from topicmc.topics.effects import Groups
 
 SUBJECTS = {"left": "tax school health union wage", "right": "border army market church farm"}
@@ -36,6 +40,20 @@ def trained(tmp_path_factory) -> Path:
     done = topicmc("train", "corpus", "-o", "run", *TRAIN, cwd=folder)
     assert done.status == 0, done.stderr
     return folder
+
+
+def test_each_pass_over_the_samples_is_told(trained, command, monkeypatch):
+    """One for the topics, and one for the tokens of the documents."""
+    monkeypatch.chdir(trained)
+    n = len(TopicRun.open(Path("run")).states_to_read())
+    heard = []
+    with told_of_samples(lambda *at: heard.append(at)):
+        assert command("effects", "run", "--by", "party").status == 0
+    assert heard == [(i, of) for of in (n, min(n, 16)) for i in range(of + 1)]
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(printing, "PATIENCE", 0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert "Reading samples" in command("effects", "run", "--by", "party").stderr
 
 
 def test_two_parties(trained, command, monkeypatch):

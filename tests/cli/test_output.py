@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 from shell import LENGTH, SETTINGS, TOPICMC, on_a_terminal, one_sentence, topicmc, tree
 
+from topicmc.cli import printing
 from topicmc.cli.printing import byte_bar
 from topicmc.corpora import prepare
 from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import told_of_samples
 
 PUBLISHED = Path(__file__).parents[2] / "bench" / "papers" / "settings"
 TRAIN = ("train", "corpus", "-o", "new", *SETTINGS[:-1])  # a style of progress comes last
@@ -110,9 +112,39 @@ def on_terminal(*arguments: object, **environment: str) -> bytes:
     return on_a_terminal(command, "stderr", stdout=subprocess.DEVNULL, env=environment)
 
 
-def test_scoring_samples_shows_how_far_it_is(finished):
-    options = ("--corpus", finished / "corpus")
-    assert b"Scoring samples" in on_terminal("evaluate", finished / "run", *options)
+READING = {  # and how often the samples are read
+    ("evaluate", "run"): 2,
+    ("topics", "run", "--uncertainty"): 2,
+    ("topics", "other"): 2,
+    ("report", "run", "-o", "page.html", "--force"): 2,
+    ("compare", "run", "run", "--drift"): 4,
+    ("edit", "run", "-o", "view", "--stable", "--with", "again", "--force"): 2,
+    ("export", "other", "--to", "npy", "-o", "npy", "--force"): 1,
+}
+
+
+@pytest.mark.parametrize("arguments", READING, ids=lambda arguments: arguments[0])
+def test_reading_samples_shows_how_far_it_is(run, command, monkeypatch, arguments):
+    """On a terminal, once people have to wait."""
+    Path("seeds.json").write_text('{"some": ["word001"]}')
+    for name, more in (("other", ("--seeds", "seeds.json")), ("again", ())):
+        if name in arguments:
+            made = ("train", "corpus", "-o", name, "--sampler", "adlda", "--topics", 5, *more)
+            length = ("--epochs", 20, "--until", "end", "--threads", 1, "--progress", "none")
+            assert command(*made, *length).status == 0
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(printing, "PATIENCE", 0)
+    passes = []
+    with told_of_samples(lambda done, total: passes.append(total) if done == total else None):
+        plain = command(*arguments)
+    assert (plain.status, len(passes)) == (0, READING[arguments])
+    assert "Reading samples" not in plain.stderr
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    shown = command(*arguments)
+    assert "Reading samples" in shown.stderr
+    assert shown.stdout == plain.stdout
+    monkeypatch.setattr(printing, "PATIENCE", 1000)
+    assert "Reading samples" not in command(*arguments).stderr
 
 
 def test_colours_only_on_a_terminal_and_never_with_no_color(finished, tmp_path):

@@ -532,6 +532,21 @@ def test_a_pipe_is_put_where_large_files_go(tmp_path, monkeypatch):
     assert not copy.exists()
 
 
+def test_where_a_pipe_finds_no_room_the_way_out_is_told(tmp_path, monkeypatch):
+    class Full(io.BytesIO):
+        name = "copy"
+
+        def write(self, *_):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(pipes, "NamedTemporaryFile", lambda **_: Full())
+    monkeypatch.setattr(pipes, "_is_pipe", lambda path: True)
+    (tmp_path / "x").write_text("red")
+    why = "^copy: no space left on the disk; .*, or have TMPDIR name a folder on another disk$"
+    with pytest.raises(DataError, match=why), pipes.readable([tmp_path / "x"]):
+        pass
+
+
 @pytest.mark.parametrize("name", ["docword", "npz"])
 def test_document_of_too_many_entries(tmp_path, monkeypatch, name):
     for module in (triplets, npz):

@@ -41,7 +41,7 @@ def test_chains_of_one_law_have_converged(tmp_path):
     found = told(tmp_path, sampled(8, 2), scores(20, -7.0, -7.0))
     assert found.converged is True
     assert found.verdict.startswith(
-        "Converged as far as 8 kept samples of a chain can tell: the chains agree in fit, topic"
+        "Converged as far as 8 kept samples of a chain can tell: the chains agree on fit, topic"
         " sizes and all topics"
     )
     assert set(found.rhat) == set(found.ess) == {
@@ -97,7 +97,7 @@ def test_the_fit_of_means_and_that_of_draws_are_not_compared(tmp_path, other):
     found = diagnose(runs)
     assert ("in a mode of its own" in found.verdict) == (other == "adlda")
     if other == "scir":
-        assert found.verdict.startswith("Converged: the chains agree in topic sizes and all topics")
+        assert found.verdict.startswith("Converged: the chains agree on topic sizes and all topics")
         assert set(found.rhat) == {"largest share", "matched topics"}
 
 
@@ -283,7 +283,7 @@ def test_few_evaluations_are_named_where_no_trace_tells_of_the_fit(tmp_path, nam
     trace = {name: np.tile([0.0, 1.0], (2, 50))}
     found = told(tmp_path, sampled(32, 2), [[-7.0, -7.001], [-7.001, -7.0]] * 2, trace=trace)
     so_far = "" if name == "log likelihood" else " as far as 4 evaluations of a chain can tell"
-    assert found.verdict.startswith(f"Converged{so_far}: the chains agree in fit, topic sizes and")
+    assert found.verdict.startswith(f"Converged{so_far}: the chains agree on fit, topic sizes and")
 
 
 def test_few_draws_of_one_chain(tmp_path):
@@ -432,7 +432,7 @@ def test_chains_that_never_move_and_differ(tmp_path):
     trace = {"log joint": np.repeat([[1.0], [2.0]], 50, axis=1)}
     found = told(tmp_path, sampled(32, 2), None, trace=trace)
     assert found.converged is False
-    assert "R̂ of the log joint is infinite, and the chains agree in 5 of 5 topics" in found.verdict
+    assert "R̂ of the log joint is infinite, and the chains agree on 5 of 5 topics" in found.verdict
     assert "continue training (" in found.verdict
     json.dumps(found.as_dict(), allow_nan=False)
 

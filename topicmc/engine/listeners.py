@@ -12,8 +12,6 @@ import sys
 from contextlib import suppress
 from typing import Any, NamedTuple, TextIO
 
-import click
-
 from topicmc.engine.loop import Listener, Status
 from topicmc.storage.fields import visible
 from topicmc.storage.runs import RunDirectory
@@ -64,8 +62,7 @@ class _Lossy:
 
 
 def _say(line: str) -> None:
-    with suppress(OSError):
-        click.echo(line, err=True)
+    print(line, file=_Lossy(sys.stderr), flush=True)
 
 
 class Silent:
@@ -85,9 +82,16 @@ class Silent:
 
 
 class Remarks(Silent):
-    """Says what is to be known, and not how far training is."""
+    """Says what is to be known, and not how far training is. What it is known of, where that needs
+    saying, is a headline above the first remark."""
+
+    def __init__(self, headline: str = "") -> None:
+        self._headline = headline
 
     def message(self, text: str) -> None:
+        if self._headline:
+            _say(visible(self._headline))
+            self._headline = ""
         _say(visible(text))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from topicmc.models.lda.priors.seeds import found_in
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import beta_of, samples_of, share_of
+from topicmc.models.lda.samples import beta_of, one_by_one, samples_of, share_of
 from topicmc.models.views import View
 
 ACCEPTED, REFUSED, UNKNOWN = "accepted", "refused", "cannot be told"
@@ -105,7 +105,7 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
     whole = run.whole
     total, of_first = np.zeros(own.shape), np.zeros(own.shape)
     mine, accepting, refusing = np.zeros((3, len(named)))
-    for entry in entries:
+    for entry in one_by_one(entries):
         counts, added = _counts(whole, entry, rows)
         if run.view:
             order = _order(run.view, entry["chain"], len(found.names))

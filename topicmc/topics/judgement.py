@@ -118,11 +118,11 @@ def _apart(evidence: Evidence) -> tuple[bool, str] | None:
     modes = any(differ(evidence.draws[name]) for name in above)
     if not (modes and each_at_rest(evidence.draws)):
         if evidence.posterior.n_chains > 1:
-            told = f"{told}, and the chains agree in {_stable(evidence)}"
+            told = f"{told}, and the chains agree on {_stable(evidence)}"
         return False, f"Not converged: {told}; {_advice(evidence.runs)}."
     return False, (
         f"Not converged: each chain is at rest, but in a mode of its own ({told}"
-        f"{_difference(evidence)}), and they agree in {_stable(evidence)}; believe the stable"
+        f"{_difference(evidence)}), and they agree on {_stable(evidence)}; believe the stable"
         " topics only, or train with fewer --topics."
     )
 
@@ -217,11 +217,11 @@ def _agreed(evidence: Evidence) -> str:
     so_far = f" as far as {few} of a chain can tell" if few else ""
     of_fit = not all(name.endswith(" share") for name in evidence.draws)
     if evidence.posterior.stable.all():
-        agree = f"the chains agree in {'fit, ' * of_fit}topic sizes and all topics"
+        agree = f"the chains agree on {'fit, ' * of_fit}topic sizes and all topics"
         return f"Converged{so_far}: {agree} (R̂ ≤ {worst:.2f})."
     return (
         f"Converged in {'fit and ' * of_fit}topic sizes{so_far} (R̂ ≤ {worst:.2f}), but the chains"
-        f" agree in {_stable(evidence)}; believe the stable topics only, or train with fewer"
+        f" agree on {_stable(evidence)}; believe the stable topics only, or train with fewer"
         " --topics."
     )
 

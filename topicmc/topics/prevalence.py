@@ -26,7 +26,7 @@ from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
-from topicmc.models.lda.samples import alpha_of
+from topicmc.models.lda.samples import alpha_of, one_by_one
 from topicmc.posterior.thinning import evenly
 from topicmc.storage.scratch import aside, scratch_array
 from topicmc.topics.chains import MatchedChain
@@ -154,7 +154,7 @@ def prevalence(
                 own[row, here] += sums @ counts**2
                 cross[row, here] += sums @ (counts * weights[docs, None])
 
-    for row, place in enumerate(places):
+    for row, place in enumerate(one_by_one(places)):
         # Nothing else holds a draw, so that it is gone before the next.
         count(row, _drawn(*place, threads))
     ends = np.cumsum([len(chain) for chain in chains])[:-1]

@@ -22,6 +22,7 @@ from topicmc.kernels.greatest import nth_greatest
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import one_by_one
 from topicmc.posterior.coverage import Coverage, coverage
 from topicmc.posterior.intervals import credible_interval, half_width
 from topicmc.topics.chains import MatchedChain, are_of_one_start, matched_chains
@@ -339,7 +340,7 @@ def word_draws(
     among = np.empty(weights.shape, bool)
     columns = chain.order[topics][:, None]
     threads = Threads(available_cores())
-    for i, entry in enumerate(chain.entries):
+    for i, entry in enumerate(one_by_one(chain.entries)):
         theta = draw_of(chain.run, entry, threads)
         least = nth_greatest(theta, TOP, threads)
         picked = theta[words, columns]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,6 +19,29 @@ from topicmc.posterior.truncation import at_rest
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import MeanChain, running_mean
 from topicmc.samplers.state import Chain
+
+Sample = TypeVar("Sample")
+Tell = Callable[[int, int], None]
+_tell: ContextVar[Tell] = ContextVar("_tell", default=lambda done, total: None)
+
+
+@contextmanager
+def told_of_samples(tell: Tell) -> Iterator[None]:
+    """A block in which ``tell`` hears how many samples of a pass are done, and of how many: before
+    each, and at the end of the pass."""
+    token = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(token)
+
+
+def one_by_one(samples: Sequence[Sample]) -> Iterator[Sample]:
+    """A pass over samples, or what stands for them, that takes long where they are large."""
+    for done, sample in enumerate(samples):
+        _tell.get()(done, len(samples))
+        yield sample
+    _tell.get()(len(samples), len(samples))
 
 
 def write_sample(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) -> Entry:
@@ -218,7 +243,7 @@ def sum_of_samples(
     in each of them, float64 (n, K)."""
     phi = np.zeros(())
     shares = []
-    for entry in entries:
+    for entry in one_by_one(entries):
         theta = run.read_sample(entry)
         phi = phi if phi.ndim else np.zeros(theta.shape[::-1])
         add_phi(phi, theta, theta.sum(axis=0, dtype=np.float64), threads)

@@ -114,10 +114,10 @@ class Grid:
         """Where the run with so many topics and this seed lies."""
         return self.folder / f"k{n_topics}-seed{seed}"
 
-    def train(self, interrupt: Interrupt, listener: Callable[[], Listener]) -> bool:
+    def train(self, interrupt: Interrupt, listener: Callable[[str], Listener]) -> bool:
         """Trains what has not ended yet, all K with the first seed first; False when interrupted.
 
-        Each run is told to a listener of its own.
+        Each run is told to a listener of its own, which is made with a headline that names the run.
 
         Raises:
             UsageError: a run is there that began with other settings.
@@ -125,12 +125,17 @@ class Grid:
         """
         runs = [(n_topics, seed) for seed in self.seeds for n_topics in self.topics]
         return all(
-            self._train(*run, f"run {i} of {len(runs)}", interrupt, listener())
+            self._train(*run, f"run {i} of {len(runs)}", interrupt, listener)
             for i, run in enumerate(runs, start=1)
         )
 
     def _train(
-        self, n_topics: int, seed: int, which: str, interrupt: Interrupt, told: Listener
+        self,
+        n_topics: int,
+        seed: int,
+        which: str,
+        interrupt: Interrupt,
+        listener: Callable[[str], Listener],
     ) -> bool:
         path, asked = self.path(n_topics, seed), self._asked(n_topics, seed)
         transport = LocalTransport(asked.workers)
@@ -143,8 +148,10 @@ class Grid:
             else:
                 begun = jobs.start(asked, self.corpus.path, path, transport, leases=leases)
             config, corpus, run = begun
-            told.message(f"{which}: {n_topics} topics, seed {seed}, in {path}")
+            told = listener(f"{which}: {n_topics} topics, seed {seed}, in {path}")
             try:
+                for remark in run.notices if there else run.facts()["plan"]["remarks"]:
+                    told.message(remark)
                 training = training_of(config, corpus, run, transport, told, resume=there)
                 outcome = training.train(interrupt)
             finally:

@@ -14,7 +14,13 @@ from topicmc.models.heldout import Split
 from topicmc.models.lda.completion import check_topics, token_probabilities
 from topicmc.models.lda.draws import draw_of, keeps_counts
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import alpha_of, newest_of, posterior_mean, samples_of
+from topicmc.models.lda.samples import (
+    alpha_of,
+    newest_of,
+    one_by_one,
+    posterior_mean,
+    samples_of,
+)
 from topicmc.models.lda.scoring import SPLIT_SEED
 from topicmc.models.mixture.completion import token_probabilities as completed
 from topicmc.models.mixture.matching import central
@@ -112,14 +118,14 @@ class RunModel(Model):
         self.facts = _facts(run, len({entry["chain"] for entry in self._entries}))
 
     def samples(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for entry in self._scored:
+        for entry in one_by_one(self._scored):
             yield self._run.read_sample(entry), alpha_of(self._run, entry)
 
     def draws(self) -> Iterator[np.ndarray]:
         threads = Threads(available_cores())
-        for entry in self._scored:
-            if entry["chain"] == 0 and not entry["burn_in"]:
-                yield draw_of(self._run, entry, threads)
+        first = [entry for entry in self._scored if entry["chain"] == 0 and not entry["burn_in"]]
+        for entry in one_by_one(first):
+            yield draw_of(self._run, entry, threads)
 
 
 def _facts(run: RunDirectory, n_chains: int) -> dict[str, Any]:
