@@ -64,6 +64,13 @@ OF_DOCUMENTS = {
     "joint._log_words",
     "mixes._expected_counts",
 }
+ELSEWHERE = {
+    "adlda": OF_DOCUMENTS,
+    "scir": OF_DOCUMENTS | {"cir._cir_blocks"},
+    "scir --no-remember --batch-size 20": {"cir._cir_blocks"},
+    "scir --estimate saga --batch-size 20": {"cir._cir_blocks"},
+    "sgrld": {"simplex._langevin_blocks"},
+}
 OF_LDA = ("--learn", "both", "--topics", "5", "--epochs", "12")
 
 
@@ -80,28 +87,19 @@ def compiled_by(corpus: Corpus, folder: Path, *options: str) -> dict[str, list[s
     return json.loads(done.stderr.splitlines()[-1])
 
 
-@pytest.mark.parametrize(
-    "sampler",
-    [
-        "adlda",
-        "scir",
-        "scir --no-remember --batch-size 20",
-        "scir --estimate saga --batch-size 20",
-    ],
-)
+@pytest.mark.parametrize("sampler", ELSEWHERE)
 def test_a_first_run_compiles_before_its_clock_starts(corpus, tmp_path, sampler):
     """Over several shards, with all priors learned, and past the start. numba would compile the
     text of error messages, for some seconds, with every kernel that assigns to a slice. A kernel of
     draws takes longer than any other, and is not compiled twice: draws under counts, given θ, to
     learn priors and to evaluate share it. Nor is the order of tokens. Where there is another core,
-    another process compiles a part: the moves of scir, and what draws documents one by one."""
+    others compile a part: the moves of a sampler, and what draws documents one by one."""
     seen = compiled_by(corpus, tmp_path, *OF_LDA, "--sampler", *sampler.split())
     assert seen["compiled"].count("by_word._draw") == 1
     assert seen["compiled"].count("gibbs._sample") <= 1
     assert seen["compiled"].count("word_order._order") == 1
     if available_cores() > 1:
-        elsewhere = {"cir._cir_blocks"} if "scir" in sampler else OF_DOCUMENTS
-        assert elsewhere.isdisjoint(seen["compiled"])
+        assert ELSEWHERE[sampler].isdisjoint(seen["compiled"])
     assert seen["rounds"] == []
     texts = ("str", "repr", "raise_with_shape_context", "concat")
     assert [name for name in seen["compiled"] if any(text in name for text in texts)] == []

@@ -42,6 +42,18 @@ def test_an_error_ends_the_process(kernel, started):
     assert started[0].returncode == -signal.SIGKILL
 
 
+def test_what_an_outer_block_has_compiled_is_waited_for(kernel, started, monkeypatch):
+    with elsewhere.compiled_elsewhere(kernel, nothing):
+        waited = []
+        monkeypatch.setattr(started[0], "wait", lambda: waited.append(True))
+        with elsewhere.compiled_elsewhere(kernel, nothing):
+            assert waited == []
+        assert (len(started), waited) == (1, [True])
+    with elsewhere.compiled_elsewhere(kernel, nothing):
+        started[1].kill()
+    assert len(started) == 2
+
+
 @pytest.mark.parametrize("missing", ["cores", "memory", "interpreter", "need"])
 def test_no_process_where_it_would_not_help(kernel, started, monkeypatch, tmp_path, missing):
     if missing == "cores":

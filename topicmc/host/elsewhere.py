@@ -10,6 +10,7 @@ from typing import Any
 from topicmc.host.machine import available_cores, available_memory
 
 _ROOM = 1_000_000_000  # free bytes from which on it starts; it takes a fifth of them
+_going_on: dict[Callable[..., None], subprocess.Popen[bytes]] = {}
 
 
 @contextmanager
@@ -18,12 +19,16 @@ def compiled_elsewhere(
 ) -> Iterator[None]:
     """Has an interpreter call ``compiling``, a function of a module, with some arguments, while the
     block compiles other kernels, and waits for it at the end; then ``kernel`` comes from numba's
-    cache.
+    cache. Within the block of another call of this function it only waits.
 
     It does nothing where the cache has the kernel, or where there is no other core, hardly any
     memory or no interpreter to start, as in an embedded one. What fails there is compiled here when
     it is used.
     """
+    if started := _going_on.get(compiling):
+        yield
+        started.wait()
+        return
     free = available_memory()
     has_room = available_cores() > 1 and (free is None or free >= _ROOM)
     process = _started(compiling, arguments) if has_room and not _is_cached(kernel) else None
@@ -31,9 +36,11 @@ def compiled_elsewhere(
         yield
         return
     try:
+        _going_on[compiling] = process
         yield
         process.wait()
     finally:
+        _going_on.pop(compiling, None)
         process.kill()
         process.wait()
 

@@ -22,13 +22,11 @@ Baker, J., Fearnhead, P., Fox, E. B. and Nemeth, C. (2018). Large-scale stochast
 van Dyk, D. and Park, T. (2008). Partially collapsed Gibbs samplers: theory and methods. JASA 103.
 """
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from topicmc.host.elsewhere import compiled_elsewhere
 from topicmc.kernels import cir
 from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
@@ -52,6 +50,8 @@ class Scir:
 
     prior: RowPrior
     state: ClassVar[type[Chain]] = Chain
+    kernel: ClassVar[Any] = cir._cir_blocks
+    """The kernel of a move, by which its compilation is known to numba's cache."""
 
     def move(
         self,
@@ -111,20 +111,3 @@ class Scir:
         chain.theta *= (one.topic_sums / chain.topic_sums).astype(np.float32)
         np.maximum(chain.theta, FLOOR, out=chain.theta)
         chain.topic_sums = sum_topics(chain.theta, threads)
-
-
-def compiling_moves(n_workers: int, prior: RowPrior) -> AbstractContextManager[None]:
-    """Has another interpreter compile the moves while the block compiles what draws: on an empty
-    cache they take as long as all else. Not among several workers, which keep the cores busy, nor
-    under a prior with additions, for which other kernels are compiled."""
-    if n_workers > 1 or prior.additions is not None:
-        return nullcontext()
-    return compiled_elsewhere(cir._cir_blocks, compile_moves)
-
-
-def compile_moves() -> None:
-    """Compiles the kernels of a move under a prior that is one number."""
-    prior, n_words, n_topics = RowPrior(0.1), 2, 16
-    chain = Chain(0, np.ones((n_words, n_topics), np.float32), np.full(n_topics, float(n_words)))
-    counts = TopicCounts(np.arange(n_words, dtype=np.int32), np.zeros_like(chain.theta))
-    Scir(prior).move(chain, counts, scale=1.0, step=0.1, key=np.uint64(0), threads=Threads())

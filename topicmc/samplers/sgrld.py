@@ -21,7 +21,7 @@ Ahn, S. (2015). Stochastic gradient MCMC: algorithms and applications. PhD thesi
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class Sgrld(Eager):
     """SGRLD for topics with a Dirichlet prior."""
 
     prior: RowPrior
+    kernel: ClassVar[Any] = simplex._langevin_blocks
+    """The kernel of a move, by which its compilation is known to numba's cache."""
     start: ClassVar[str] = "plain"
     free_scale: ClassVar[bool] = True
     tokens_per_move: ClassVar[float] = 0.3

@@ -403,14 +403,18 @@ class Adlda:
 
     def warm_up(self) -> None:
         """Compiles every kernel a round needs, on throw-away data of the same types."""
+        self._compile_by_word()
+        self._compile()
+
+    def _compile_by_word(self) -> None:
+        """What draws in the order of words, if anything does, and elsewhere what else draws."""
         for worker in list(self.workers.values())[:1]:
             sampler = worker.sampler
             if self._draws_by_word(sampler):
                 with compiling_documents(self.config, self.prior, sampler.tokens):
                     tiny = self._tiny(sampler)
                     tiny.adopt(np.zeros_like(tiny.z))
-                    self._draw_one(tiny, 1, 1)
-        self._compile()
+                    self._draw_one(tiny, 1, 1, self._kinds()[0])
 
     def _compile(self) -> None:
         """What is not compiled yet of what a round needs."""

@@ -39,8 +39,9 @@ from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.chain_defaults import initial_total
 from topicmc.models.lda.planning.plan import rounds_per_move
 from topicmc.models.lda.task import Task
+from topicmc.samplers.compilation import compiling_moves
 from topicmc.samplers.registry import sampler_of
-from topicmc.samplers.scir import FORGETTING, Scir, compiling_moves
+from topicmc.samplers.scir import FORGETTING, Scir
 from topicmc.samplers.state import Chain, TopicCounts, initial_chain, sum_topics
 from topicmc.samplers.steps import step_size
 from topicmc.storage.checkpoints import Checkpoint
@@ -161,7 +162,10 @@ class KeptAssignments(Adlda):
 
     def warm_up(self) -> None:
         """Compiles what a round needs, on a copy of the topics of one word."""
-        with compiling_moves(self.config.workers, self.prior):
+        config = self.config
+        # Whatever the sampler, SCIR draws θ where the start is over, and its sums.
+        with compiling_moves(("scir", config.sampler), config.workers, self.prior):
+            self._compile_by_word()
             for by_counts in sorted({False, self._starts_by_counts}):
                 self._by_counts = by_counts
                 self._compile()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from topicmc.engine.dsgld import Dsgld
@@ -27,6 +28,10 @@ class MinibatchChains(Dsgld):
         super().__init__(target, config, transport, slow)
         self._updates, self._settings = target.updates, config
         self._start_ends: int | None = None  # the update, of a start that was late
+
+    def compiling_moves(self) -> AbstractContextManager[None]:
+        """As `topicmc.models.lda.minibatches.updates.Updates.compiling_moves`."""
+        return self._updates.compiling_moves()
 
     def is_late(self, seconds: float) -> bool:
         """Whether the start takes too long after so many seconds of training, and can do without

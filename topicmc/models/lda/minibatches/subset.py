@@ -184,8 +184,10 @@ class SubsetStart:
     def warm_up(self) -> None:
         """Compiles what is still to come."""
         if self._first is not None:
-            self._first.warm_up()
-            self._chains(None).warm_up()
+            chains = self._chains(None)
+            with chains.compiling_moves():
+                self._first.warm_up()
+                chains.warm_up()
         else:
             self._now.warm_up()
 

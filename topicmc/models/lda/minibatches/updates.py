@@ -7,6 +7,7 @@ Where the chain is, and how many others there are, does not matter here. While a
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import numpy as np
 
@@ -22,10 +23,10 @@ from topicmc.kernels.word_order import LONGEST
 from topicmc.models.lda.minibatches.estimates import STATES, Estimator, plain
 from topicmc.models.lda.priors.learned import learned_alpha, learned_beta
 from topicmc.models.lda.settings import Resolved
+from topicmc.samplers.compilation import compiling_moves
 from topicmc.samplers.registry import Sampler, sampler_of
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.samplers.running_mean import MeanChain, note
-from topicmc.samplers.scir import Scir, compiling_moves
 from topicmc.samplers.state import Chain, initial_chain, sum_topics
 from topicmc.samplers.steps import annealed_beta, step_size
 from topicmc.samplers.streaming import StreamingScir
@@ -132,6 +133,14 @@ class Updates:
             sampler.settle(chain, key=self._move_key(chain), threads=self.threads)
         return chain
 
+    def compiling_moves(self) -> AbstractContextManager[None]:
+        """Has another interpreter compile those of the sampler, while the block compiles what
+        draws."""
+        config = self.config
+        # A streamed start ends with a move under one number, whatever the prior.
+        prior = RowPrior(0.1) if config.start == "stream" else self._prior
+        return compiling_moves([config.sampler], config.workers, prior)
+
     def warm_up(self, document_tokens: int, tokens_a_word: float) -> None:
         """Compiles every kernel of an update, on throw-away data of the same types: a document of
         so many tokens, or of fewer words where it has many, and of so many tokens of each word, for
@@ -155,14 +164,11 @@ class Updates:
         tokens = (np.arange(document_tokens) * n_words // document_tokens).astype(np.uint32)
         batch = Minibatch(np.zeros(1, np.int64), np.array([0, document_tokens]), tokens, words)
         updates = Updates(config, self._n_tokens, self.threads, prior)
-        if sampler_of(config.sampler).whole() is Scir:
-            # A streamed start ends with a move under one number, whatever the prior.
-            streams = config.start == "stream"
-            with compiling_moves(config.workers, RowPrior(0.1) if streams else prior):
-                draws = _MinibatchDraws(config, tiny, self.threads, updates.learns(tiny.update))
-                draws.counts(tiny.theta, tiny.topic_sums, batch)
-                if config.estimate == "saga":
-                    draws.kept(tiny.theta, tiny.topic_sums, batch)
+        with self.compiling_moves():
+            draws = _MinibatchDraws(config, tiny, self.threads, updates.learns(tiny.update))
+            draws.counts(tiny.theta, tiny.topic_sums, batch)
+            if config.estimate == "saga":
+                draws.kept(tiny.theta, tiny.topic_sums, batch)
         updates.move(tiny, batch, 1.0, mean_update=0)
         if config.learn != "none":
             z = np.zeros(document_tokens, np.uint16)
