@@ -487,6 +487,47 @@ def test_chains_that_were_given_up_take_no_part(tmp_path, left):
     assert not any("kept samples, too few" in flag for flag in found.flags)
 
 
+@pytest.mark.parametrize(
+    ("settings", "asked", "of_one_start", "told"),
+    [
+        (
+            {"chains": 1, "groups": 1, "average_until": 0},
+            {"chains": 4, "average_until": 50},
+            True,
+            "Converged as far as one chain can tell",
+        ),
+        (
+            {"chains": 2, "groups": 1, "average_until": 50},
+            {"chains": 4, "groups": 2},
+            False,
+            "Converged as far as chains of one start can tell",
+        ),
+        (
+            {"chains": 2, "groups": 2, "average_until": 0},
+            {"chains": 4, "groups": 4},
+            False,
+            "Converged: the chains agree",
+        ),
+    ],
+)
+def test_chains_that_were_given_up_had_the_start_of_their_group(
+    tmp_path, settings, asked, of_one_start, told
+):
+    """Their samples still count: of one start they are no evidence of another, and of another they
+    say nothing of whether those that go on would agree with it."""
+    left = settings["chains"]
+    run = make_run(tmp_path / "run", sampled(32, 4), scores(20, *[-7.0] * left), **settings)
+    run.update_facts(asked=asked)
+    draws = autoregression(0.0, (4, 60), np.random.default_rng(14))
+    for i in range(60):
+        chains = {str(c): {"log joint": draws[c, i]} for c in range(4 if i < 20 else left)}
+        run.append_trace({"position": 61 + i, "burn_in": False, "chains": chains})
+    posterior = posterior_of([run])
+    assert posterior.n_chains == 4
+    assert posterior.have_one_start == of_one_start
+    assert diagnose([run], posterior).verdict.startswith(told)
+
+
 @pytest.mark.parametrize("n", [5, 8])
 def test_a_chain_that_is_left_alone_needs_more_draws(tmp_path, n):
     """They are halved."""

@@ -11,40 +11,48 @@ from typing import Any, TypeVar
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.open import kind_of
 from topicmc.errors import DataError, UsageError
+from topicmc.host.version import VERSION
 from topicmc.settings.groups import DsgldSettings, RunSettings
 from topicmc.settings.values import option
 from topicmc.storage.fields import Record
 from topicmc.storage.files import checksum, own_checksum
+from topicmc.storage.lease import NAME as LEASE
 from topicmc.storage.lease import held
 from topicmc.storage.runs import FORMAT, RunDirectory
 
 Chains = TypeVar("Chains", bound=DsgldSettings[Any])
+_VERSION = "the version of topicmc"
 
 
 def check_alike(
     settings: Mapping[str, Any], transport: Transport, corpus: str | None = None
 ) -> None:
     """UsageError on every process unless all were given the same settings, whatever their threads,
-    and the corpus of one fingerprint: each has read the files of its own machine. Collective."""
+    and the corpus of one fingerprint, and are of one version: each has read the files of its own
+    machine, and runs the program that is installed there. Collective."""
     if transport.n_processes == 1:
         return
     given = {option(name): value for name, value in settings.items() if name != "threads"}
     digests = {name: own_checksum({"value": value}) for name, value in given.items()}
-    apart = _first_apart({"CORPUS": corpus, **digests}, transport)
-    if apart is not None:
-        names, where = apart
-        raise UsageError(
-            f"{', '.join(names)}: not the same on {where}; give all ranks the same options, and"
-            " copy the files anew, or put them where all machines read them"
-        )
+    apart = _first_apart({_VERSION: VERSION, "CORPUS": corpus, **digests}, transport)
+    if apart is None:
+        return
+    names, where = apart
+    if _VERSION in names:  # whose defaults may be others
+        raise UsageError(f"{_VERSION}: not the same on {where}; install one on all machines")
+    raise UsageError(
+        f"{', '.join(names)}: not the same on {where}; give all ranks the same options, and copy"
+        " the files anew, or put them where all machines read them"
+    )
 
 
-def check_shared(run: RunDirectory, transport: Transport) -> None:
-    """UsageError on every process unless all see the run that the root sees. Collective."""
+def _check_shared(run: RunDirectory, transport: Transport) -> None:
+    """UsageError on every process unless all see the lease that the root has taken, which no copy
+    of the folder has. Collective."""
     seen = None
     with suppress(DataError):
-        seen = checksum(run.path / "run.json")
-    apart = _first_apart({"run": seen}, transport)
+        seen = checksum(run.path / LEASE)
+    apart = _first_apart({"lease": seen}, transport)
     if apart is not None:
         _, where = apart
         raise UsageError(
@@ -81,10 +89,12 @@ def settings_facts(
 def lease(run: RunDirectory, transport: Transport, leases: ExitStack | None) -> None:
     """No other job writes into the run until ``leases`` is closed; None leaves that to the caller.
 
-    Collective. UsageError on every process when another job has it.
+    Collective. UsageError on every process when another job has it, or not all see the folder that
+    the root sees: then nothing has been written there yet.
     """
     if leases is not None:
         run.lease = leases.enter_context(held(run.path, transport))
+        _check_shared(run, transport)
 
 
 def begin(
@@ -93,13 +103,11 @@ def begin(
     leases: ExitStack | None,
     create: Callable[[], object],
 ) -> None:
-    """Leases a new run, and has the root create it. Collective; errors as of `lease` and
-    `check_shared`."""
+    """Leases a new run, and has the root create it. Collective; errors as of `lease`."""
     lease(run, transport, leases)
     if transport.is_root:
         create()
     transport.barrier()
-    check_shared(run, transport)
 
 
 def take_up(
@@ -109,13 +117,12 @@ def take_up(
     told: Mapping[str, Any],
 ) -> None:
     """Leases a run that is to go on under the settings that are ``told``, and brings into order
-    what a killed job left. Collective; errors as of `lease`, `check_alike` and `check_shared`."""
+    what a killed job left. Collective; errors as of `lease` and `check_alike`."""
     check_alike(told, transport)
     lease(run, transport, leases)
     if transport.is_root:
         run.recover()
     transport.barrier()
-    check_shared(run, transport)
 
 
 def with_saved_chains(config: Chains, run: RunDirectory) -> Chains:

@@ -194,13 +194,16 @@ def _start_of(chain: MatchedChain) -> tuple[Any, ...]:
     """What a chain began with of another run, by a checksum, or else what decides its start."""
     facts, number = chain.run.facts(), chain_of(chain.run, chain.entries[0])
     config, group = facts["config"], number
+    # As the run began: chains that fewer workers have given up were of a group, too.
+    begun = {**config, **facts.get("asked", {})}
     if "groups" in config and not keeps_counts(config):
-        parts = split_groups(config.get("chains", config["groups"]), config["groups"])
+        parts = split_groups(begun.get("chains", begun["groups"]), begun["groups"])
         group = sum(part[0] <= number for part in parts) - 1
     states = (facts.get("origin") or {}).get("states")
     if states:
         return (states[group % len(states)]["checksum"],)
-    begin_apart = config.get("average_until") == 0 and config.get("start") != "subset"
+    never_averaged = config.get("average_until") == begun.get("average_until") == 0
+    begin_apart = never_averaged and config.get("start") != "subset"
     randomness = config.get("seed"), config["sampler"], facts["corpus"]["fingerprint"]
     return *randomness, number if begin_apart else group
 

@@ -13,7 +13,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.agreement import differ, each_at_rest, exceeds, is_doubtful
 from topicmc.posterior.convergence import CHANCE, ENOUGH, FEWEST, limit, rhat, trend
 from topicmc.posterior.traces import LOG_LIKELIHOOD
-from topicmc.topics.chains import MatchedChain
+from topicmc.topics.chains import MatchedChain, are_of_one_start
 from topicmc.topics.uncertainty import Posterior
 
 FIT = "held-out log-likelihood"
@@ -211,7 +211,7 @@ def _agreed(evidence: Evidence) -> str:
         who = f"one chain of {few}" if few else "one chain"
         told = f"R̂ of its halves is at most {worst:.2f}"
         return f"Converged as far as {who} can tell ({told}); {another}."
-    if evidence.posterior.have_one_start:
+    if are_of_one_start(evidence.chains):
         who = f"chains of one start with {few} each" if few else "chains of one start"
         return f"Converged as far as {who} can tell (R̂ ≤ {worst:.2f}); {another}."
     so_far = f" as far as {few} of a chain can tell" if few else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ from topicmc.engine.compiling import compiling
 from topicmc.engine.lifecycle import (
     begin,
     check_alike,
-    check_shared,
     go_on,
     lease,
     settings_facts,
@@ -34,7 +33,7 @@ from topicmc.engine.lifecycle import (
 from topicmc.engine.schedule import split_groups
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.errors import UsageError
+from topicmc.errors import DataError, UsageError
 from topicmc.host import machine
 from topicmc.kernels.batch import check_lengths
 from topicmc.models.lda import memory
@@ -51,10 +50,16 @@ from topicmc.models.lda.planning.sampler_choice import check_averages, check_hon
 from topicmc.models.lda.priors.given import Given, given_prior
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
-from topicmc.models.views import is_view, run_of
+from topicmc.models.views import fingerprint_of, is_view, run_of
 from topicmc.settings import groups
 from topicmc.settings.values import AUTO
-from topicmc.storage.files import put_in_place, real_path, temporary_folder, user_errors_for
+from topicmc.storage.files import (
+    checksum,
+    put_in_place,
+    real_path,
+    temporary_folder,
+    user_errors_for,
+)
 from topicmc.storage.run_fields import settings_in
 from topicmc.storage.runs import made_by
 
@@ -84,12 +89,12 @@ def start(
             raise UsageError(f"--from {config.from_run}: is the run to be made; give it another -o")
     run = TopicRun(run_path)
     if corpus_path is None:
+        _check_alike(config, transport)
         lease(run, transport, leases)
         _create_with_extract(config, run_path, transport, force)
-        check_shared(run, transport)
         return Resolved.of(saved(run)), Corpus.open(run_path / EMBEDDED), run
     corpus = Corpus.open(corpus_path)
-    check_alike(_without_places(config.as_dict()), transport, corpus.fingerprint)
+    _check_alike(config, transport, corpus.fingerprint)
     new = _new_run(config, corpus, transport, tell=tell)
     resolved = new.plan.config
     verify_share(corpus, resolved, transport)
@@ -103,6 +108,31 @@ def start(
 
     begin(run, transport, leases, create)
     return resolved, corpus, run
+
+
+def _check_alike(config: LdaSettings, transport: Transport, corpus: str | None = None) -> None:
+    """As `check_alike`, by what is in the files that settings name: other machines may have them
+    elsewhere."""
+    if transport.n_processes > 1:
+        read = {"from_run": _run_in(config.from_run), "topic_prior": _file_in(config.topic_prior)}
+        check_alike({**config.as_dict(), **read}, transport, corpus)
+
+
+def _run_in(place: str | None) -> str | None:
+    """What the run in a place is for life, though it may train on meanwhile; None where there is
+    none, which is told when it is read."""
+    with suppress(DataError):
+        if place is not None:
+            return fingerprint_of(TopicRun.open(Path(place)).facts())
+    return None
+
+
+def _file_in(place: str | None) -> str | None:
+    """The checksum of the file in a place, likewise."""
+    with suppress(DataError):
+        if place is not None and Path(place).is_file():  # a pipe may never end
+            return checksum(Path(place))
+    return None
 
 
 def _without_places(settings: Mapping[str, Any]) -> dict[str, Any]:
