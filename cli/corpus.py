@@ -28,7 +28,7 @@ from topicmc.cli.options import (
     refuse,
     rereading_options,
 )
-from topicmc.cli.printing import echo, in_units
+from topicmc.cli.printing import echo, in_units, note
 from topicmc.cli.tables import bar
 from topicmc.errors import UsageError
 
@@ -171,6 +171,9 @@ def add(
     step = made.provenance["history"][-1]
     warn_of_reading(step)
     _warn_of_equals(step)
+    if known := step.get("documents_known"):
+        repeat = "repeats" if known == 1 else "repeat"
+        note(f"{known:,} of the new documents {repeat} one that was there before; all are added")
     aside = [left_out(step)] if left_out(step) else []
     if unknown := step["tokens_left_out"] + step["tokens_unknown"]:
         aside.append(f"{unknown:,} tokens of words left out")

@@ -18,6 +18,9 @@ _SEVEN_BIT = ("utf-7", "hz", "iso2022")  # all of it looks like ASCII
 PDF = b"%PDF"
 PARQUET = b"PAR1"
 FROM_PDF = "extract its text first, for instance by pdftotext"
+RTF = b"{\\rtf"
+FROM_RTF = "save it as plain text (UTF-8)"
+TO_LINE_FEEDS = "convert them to line feeds, for instance by tr '\\r' '\\n'"
 SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,24 @@ def account_of_equals(parts: Sequence[Part]) -> dict[str, int]:
             for trained in _digests(part, part.corpus.shard(shard)):
                 found[others] |= np.isin(digests[others], trained)
     return {"heldout_trained": int(found.sum())} if found.any() else {}
+
+
+def account_of_repeated(old: Part, new: Part) -> dict[str, int]:
+    """How many documents of a part are equal, by their words, to one of an older part; nothing
+    where none is. Takes some 40 bytes of memory for each new one."""
+    kinds, times = np.unique(np.concatenate([_NONE, *_all_digests(new)]), return_counts=True)
+    found = np.zeros(len(kinds), bool)
+    for digests in _all_digests(old):
+        places, seen = look_up(kinds, digests)
+        found[places[seen]] = True
+    return {"documents_known": int(times[found].sum())} if found.any() else {}
+
+
+def _all_digests(part: Part) -> Iterator[np.ndarray]:
+    """Those of training and of held-out documents, as `_digests`."""
+    shards = map(part.corpus.shard, range(part.corpus.n_shards))
+    for documents in chain(shards, [part.corpus.heldout]):
+        yield from _digests(part, documents)
 
 
 def _digests(part: Part, documents: Documents) -> Iterator[np.ndarray]:

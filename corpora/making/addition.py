@@ -11,7 +11,11 @@ import numpy as np
 from topicmc.corpora.documents import blocks
 from topicmc.corpora.files import staging
 from topicmc.corpora.index import INDEX, NAMES
-from topicmc.corpora.making.accounts import account_of_equals, account_of_joined_ids
+from topicmc.corpora.making.accounts import (
+    account_of_equals,
+    account_of_joined_ids,
+    account_of_repeated,
+)
 from topicmc.corpora.making.concatenation import Part, concatenate, dtypes_of, parts_of
 from topicmc.corpora.making.emission import Split
 from topicmc.corpora.making.maintenance import finish, opened
@@ -162,7 +166,7 @@ def _step(
     if n_new is not None:
         step["words_new"] = n_new
     step["dropped"] = _more(tables["dropped"]["reasons"], corpus)
-    step |= account_of_equals(parts)
+    step |= account_of_equals(parts) | account_of_repeated(*parts)
     added = _n_tokens(tables["shards"], tables["heldout"]) - _tokens_of(corpus)
     step["tokens_unknown"] = _tokens_of(new) - added
     return step

@@ -11,8 +11,10 @@ from topicmc.corpora.readers.npz import DAMAGE
 from topicmc.corpora.readers.text import text_files
 from topicmc.corpora.streams import (
     FROM_PDF,
+    FROM_RTF,
     PARQUET,
     PDF,
+    RTF,
     SUFFIXES,
     Stream,
     compression,
@@ -24,6 +26,9 @@ _LABELLED = re.compile(r"[-+]?[\d.,eE+-]+(\s+(qid|\d+):[\d.eE+-]+)*\s*(#.*)?")
 _OFFICE = {"[Content_Types].xml", "mimetype"}  # of Microsoft and of OpenDocument
 _OLE = b"\xd0\xcf\x11\xe0"  # of Microsoft, before 2007
 _ZIP = b"PK\x03\x04"
+_TAR = b"ustar"  # which stands behind the name of the first file
+_LOOK = 5  # files of a folder whose content is looked at
+_TABLES = ("csv", "jsonl", "parquet")
 _FROM_OFFICE = (
     "is of Excel, Word or the like: save a table as CSV (UTF-8), or a text as plain text (UTF-8)"
 )
@@ -87,10 +92,12 @@ def _head(path: Path, encoding: str | None = None) -> bytes:
 
 
 def _check_folder(folder: Path) -> None:
-    """A folder of data files is not a folder of texts: the first files tell, tables by name."""
-    for path in text_files(folder)[:5]:
-        found, named = _by_content(path), suffix_format(path)
-        if found or named in ("csv", "jsonl"):
+    """A folder of data files is not a folder of texts: the first files tell, and the names of
+    tables."""
+    for number, path in enumerate(text_files(folder)):
+        found = _by_content(path) if number < _LOOK else None
+        named = suffix_format(path)
+        if found or named in _TABLES:
             way = "give the file itself" if found else f"pass --format {named} for all that are"
             raise DataError(
                 f"{path} looks like {found or named}: {way}, or --format text if each file "
@@ -108,6 +115,10 @@ def _by_content(path: Path, encoding: str | None = None) -> str | None:
         raise DataError(f"{path} {_FROM_OFFICE}")
     if head.startswith(PDF):
         raise DataError(f"{path} is a PDF: {FROM_PDF}")
+    if head.startswith(RTF):
+        raise DataError(f"{path} is RTF: {FROM_RTF}")
+    if head[257:262] == _TAR:
+        raise DataError(f"{path} is a tar archive: unpack it first")
     if head.startswith(PARQUET):
         return "parquet"
     lines = head.decode("utf-8", "replace").split("\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -85,11 +86,13 @@ class ParquetReader(FieldReader):
         return Columns(columns.text, title, time, id, columns.kept)
 
     def _no_text(self, option: str, name: str, schema: pa.Schema) -> DataError:
-        wanted = "lists of words" if option == "tokens" else "text"
-        return DataError(
-            f"{self.path}: column {name!r} holds {schema.field(name).type}, not {wanted}; "
-            f"pass another --{option}"
-        )
+        kind = schema.field(name).type
+        wanted, way = "text", f"pass another --{option}"
+        if option == "tokens":
+            wanted = "lists of words"
+        elif option == "field" and _is_list_of_texts(kind):
+            way = f"pass --tokens {shlex.quote(name)}"
+        return DataError(f"{self.path}: column {name!r} holds {kind}, not {wanted}; {way}")
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.named_fields import FieldReader
 from topicmc.corpora.readers.records import NONE, Record, columns_text, read_day
-from topicmc.corpora.streams import Stream, numbered_lines
-from topicmc.errors import DataError
+from topicmc.corpora.streams import TO_LINE_FEEDS, Stream, numbered_lines
+from topicmc.errors import DataError, TopicmcError
 
 # Letters of a row: a quote that is never closed would take the rest of the file for one field.
 _MAX_ROW = 1 << 26
@@ -49,10 +49,23 @@ class CsvReader(FieldReader):
                 yield from self._rows(rows, taken, n_above, stream, tally)
             except csv.Error as error:
                 reason = str(error).partition(" - ")[0]  # what follows is said to programmers
+                way = "pass another --delimiter, or --quote none if quotes are text"
+                if reason.startswith("new-line"):
+                    way = f"if carriage returns end all lines, {TO_LINE_FEEDS}"
                 raise DataError(
                     f"{self.path}, line {rows.line_num + n_above}: not CSV ({reason}); mend "
-                    "the line, or pass another --delimiter, or --quote none if quotes are text"
+                    f"the line, or {way}"
                 ) from error
+
+    def lacking(
+        self, option: str, has: Iterable[str], where: str, name: str | None
+    ) -> TopicmcError:
+        """As of any fields; one name that is no word may be several, parted by something else."""
+        names = [*has]
+        error = super().lacking(option, names, where, name)
+        if len(names) == 1 and not names[0].isidentifier():
+            return type(error)(f"{error}, or a --delimiter")
+        return error
 
     @property
     def _quoting(self) -> dict[str, Any]:

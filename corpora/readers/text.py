@@ -6,7 +6,7 @@ from pathlib import Path
 
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.records import Fields, Record, RecordReader
-from topicmc.corpora.streams import decode, numbered_lines
+from topicmc.corpora.streams import FROM_RTF, RTF, TO_LINE_FEEDS, decode, numbered_lines
 from topicmc.errors import DataError
 
 _MAX_FILE = 1 << 26
@@ -24,12 +24,15 @@ class TextReader(RecordReader):
         return self._files(tally) if self.path.is_dir() else self._lines(tally)
 
     def _lines(self, tally: Tally) -> Iterator[Record]:
+        number, line = 0, ""
         with self.stream(self.path) as stream:
             for number, line in numbered_lines(stream):
                 tally.n_read += 1
                 tally.row = number
                 tally.position = stream.position
                 yield Record(line, row=number)
+        if number == 1 and "\r" in line:  # all documents would be one
+            raise DataError(f"{self.path}: lines end in carriage returns alone; {TO_LINE_FEEDS}")
 
     def _files(self, tally: Tally) -> Iterator[Record]:
         paths = text_files(self.path)
@@ -38,6 +41,8 @@ class TextReader(RecordReader):
         for path in paths:
             with self.stream(path) as stream:
                 raw = stream.read_all(_MAX_FILE)
+            if raw.startswith(RTF):
+                raise DataError(f"{path} is RTF: {FROM_RTF}")
             tally.n_read += 1
             tally.row += 1
             tally.position += path.stat().st_size

@@ -165,9 +165,13 @@ def _row(fields: list[bytes], header: Header, number: int, last_doc: int) -> tup
     word = whole(fields[1], where, "word id")
     count = whole(fields[2], where, "count", real=header.real) if header.columns == 3 else 1
     if not 1 <= doc <= header.n_docs:
-        raise DataError(f"{where}: document {doc}, but the header says 1 to {header.n_docs}")
+        raise DataError(
+            f"{where}: document {doc}, but the header says 1 to {header.n_docs}; {_way_out(doc)}"
+        )
     if not 1 <= word <= header.n_words:
-        raise DataError(f"{where}: word id {word}, but ids go from 1 to {header.n_words}")
+        raise DataError(
+            f"{where}: word id {word}, but ids go from 1 to {header.n_words}; {_way_out(word)}"
+        )
     check_count(count, where)
     if doc < last_doc:
         raise DataError(
@@ -175,6 +179,10 @@ def _row(fields: list[bytes], header: Header, number: int, last_doc: int) -> tup
             "by document, for instance with sort -n"
         )
     return doc, word, count
+
+
+def _way_out(number: int) -> str:
+    return "if the file counts from 0, add 1 to each" if number == 0 else "mend the line or header"
 
 
 def _documents(

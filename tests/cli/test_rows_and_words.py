@@ -264,6 +264,8 @@ def test_ids_that_name_other_documents_already_are_told(command):
     told = "4 documents have the id of one that was there before, the first 'b'"
     added = command("corpus", "add", "c", "more.csv", "-o", "d")
     assert added.status == 0 and told in added.stderr
+    known = "Note: 7 of the new documents repeat one that was there before; all are added.\n"
+    assert known in added.stderr
     assert command("prepare", "more.csv", "-o", "m", *named, *KEPT).status == 0
     merged = command("corpus", "merge", "c", "m", "-o", "e")
     assert merged.status == 0 and told in merged.stderr

@@ -161,6 +161,20 @@ def test_what_a_corpus_trains_on_and_holds_out_by_itself_is_not_counted_again(tm
     assert added.provenance["history"][-1]["heldout_trained"] == 3
 
 
+@pytest.mark.parametrize("n_heldout", [0, 2])
+def test_documents_that_were_there_before_are_counted(tmp_path, first, n_heldout):
+    """Trained on or held out, by their words, whatever the numbers of these."""
+    old = [*bags.training(first), *bags.read_back(first.heldout)]
+    turned = [{19 - word: n for word, n in reversed(bag.items())} for bag in old[-5:]]
+    source = write(tmp_path, "more", [*turned, turned[0], {0: 9}, {0: 9}], WORDS[::-1])
+    made = addition.add(first.path, [source], tmp_path / "c", n_heldout=n_heldout)
+    step = made.provenance["history"][-1]
+    assert step["documents_known"] == 6 and step["duplicates"] == 2
+    source = write(tmp_path, "other", [{0: 9}], WORDS)
+    made = addition.add(first.path, [source], tmp_path / "d")
+    assert "documents_known" not in made.provenance["history"][-1]
+
+
 def test_add_of_text(tmp_path, first):
     (tmp_path / "x.txt").write_text(f"{WORDS[3]} {WORDS[3]} unknown\n{WORDS[0]}\n")
     made = addition.add(first.path, [tmp_path / "x.txt"], tmp_path / "c")

@@ -65,7 +65,7 @@ def test_a_row_that_is_no_list_of_tokens_is_named(fitted, odd, complaint):
 
 @pytest.mark.parametrize(
     ("X", "place", "token"),
-    [([[None]], "[0][0]", "None"), ([[None, "tea"], ["rain"]], "[0][0]", "None"),
+    [([[None, "tea"], ["rain"]], "[0][0]", "None"),
      ([[], [0.5, "tea"]], "[1][0]", "0.5"), ([[float("nan"), "tea"]], "[0][0]", "nan")],
 )  # fmt: skip
 def test_a_first_token_that_is_no_text_is_named(fitted, X, place, token):
@@ -74,6 +74,31 @@ def test_a_first_token_that_is_no_text_is_named(fitted, X, place, token):
             call(X)
         told = f"X{place} is the token {token}, which is no text: give words as str"
         assert str(caught.value) == told
+
+
+@pytest.mark.parametrize(
+    ("X", "place"),
+    [([[None]], "[0][0]"), ([[1, None]], "[0][1]"), ([[1, 2], [None, 0.5]], "[1][0]")],
+)
+def test_none_among_numbers_is_named(fitted, X, place):
+    for call in (LDA(**QUICK).fit, fitted.transform):
+        with pytest.raises(TypeError) as caught:
+            call(X)
+        assert str(caught.value) == f"X{place} is None: give a count, 0 for none, or a word as str"
+
+
+@pytest.mark.parametrize(
+    ("bag", "told"),
+    [([(0, None)], r"\(0, None\)"), ([(1, 1), (None, 2)], r"\(None, 2\)"), ([(2,)], r"\(2,\)"),
+     ([(0, "2")], r"\(0, '2'\)"), ([(0, 1), 3], "3"), (None, "None"), (["tea"], "'tea'")],
+)  # fmt: skip
+def test_what_is_no_pair_in_bags_of_words_is_named(fitted, bag, told):
+    X = [[(0, 1), (1, 2)], bag]
+    for call in (LDA(**QUICK, vocabulary=WORDS).fit, fitted.transform):
+        with pytest.raises(TypeError, match=rf"^X\[1\] holds {told}: give bags of words as pairs"):
+            call(X)
+        with pytest.raises(ValueError, match=r"X\[0\] holds \(0, nan\): give a count"):
+            call([[(0, float("nan"))]])
 
 
 def test_lists_of_numbers_are_a_matrix(fitted):

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from fitting_cases import COUNTS, TOKENS, WORDS
 from scipy.sparse import csr_array
+from sklearn import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from topicmc import LDA
+from topicmc.errors import DataError
 
 TOKENS, COUNTS = TOKENS * 5, np.tile(COUNTS, (5, 1))
 QUICK = {"n_components": 3, "max_iter": 30, "random_state": 3, "n_jobs": 1}
@@ -93,6 +95,40 @@ def test_priors_may_be_given_for_every_topic_and_word():
             LDA(**QUICK, topic_word_prior=wrong).fit(TOKENS)
     with pytest.raises(ValueError, match="doc_topic_prior has 2 numbers for 3 topics"):
         LDA(**QUICK, doc_topic_prior=[0.1, 0.2]).fit(TOKENS)
+
+
+def test_fit_begins_with_the_topics_of_a_run(tmp_path):
+    """Matched by their words, in whatever order; further topics are fresh."""
+    two, run = {**QUICK, "n_components": 2}, tmp_path / "run"
+    LDA(**two, seeds=WEATHER).fit(TOKENS).save(run)
+    model = LDA(**QUICK, init_run=run, vocabulary=WORDS[::-1]).fit(COUNTS[:, ::-1])
+    assert model.topic_names_ == ["weather", "table", None]
+    phi = model.components_[:, ::-1]
+    assert phi[0, place("rain")] > 0.2 > phi[0, place("tea")]
+    assert phi[1, place("tea")] > 0.2 > phi[1, place("rain")]
+    model.save(tmp_path / "more")
+    again = clone(LDA.from_run(tmp_path / "more"))
+    assert again.init_run == str(run) and again.fit(TOKENS).topic_names_[:2] == [*WEATHER]
+    as_many = LDA(**{**two, "n_components": None}, init_run=tmp_path / "more").fit(TOKENS)
+    assert len(as_many.components_) == 3
+
+
+def test_runs_with_whose_topics_no_fit_can_begin(tmp_path):
+    LDA(**QUICK).fit(TOKENS).save(tmp_path / "run")
+    with pytest.raises(DataError, match="no run here"):
+        LDA(**QUICK, init_run=tmp_path / "none").fit(TOKENS)
+    init = {"init_run": tmp_path / "run"}
+    for X, settings, told in [
+        (csr_array(COUNTS), {}, "init_run goes by words, .* give vocabulary"),
+        (TOKENS, {"n_components": 2}, "n_components 2: .*run has 3 topics, .* as many or more"),
+        (TOKENS, {"seeds": WEATHER}, "seeds and init_run both say with what topics begin"),
+        (TOKENS, {"init_run": 3}, "init_run 3 is not"),
+        ([["a\nb", "c"]] * 9, {}, "'a.nb' cannot stand on a line"),
+    ]:
+        with pytest.raises(ValueError, match=told):
+            LDA(**{**QUICK, **init, **settings}).fit(X)
+    with pytest.raises(ValueError, match="init_run is what fit begins with"):
+        LDA(**QUICK, **init).partial_fit(COUNTS)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -21,6 +21,7 @@ from topicmc.models.lda.samples import alpha_of, posterior_mean
 from topicmc.models.names import fault_of_name
 from topicmc.models.views import NAME
 from topicmc.report.trends import trends_of
+from topicmc.samplers.row_prior import Additions
 from topicmc.storage.files import own_checksum
 from topicmc.topics.diagnostics import diagnose
 from topicmc.topics.editing import Edits, edit, unstable
@@ -316,9 +317,27 @@ def test_another_run_is_refused_and_more_training_is_told(made, tmp_path):
         TopicRun.open(tmp_path / "view")
 
 
-def test_a_model_is_of_a_run(made, tmp_path):
-    view_of(made, tmp_path)
-    with pytest.raises(UsageError, match="view: is a view, and a model is of a run; open .*run"):
+def test_a_model_of_a_view_has_its_names(made, tmp_path):
+    """Of any chain, in the numbers of the first, priors too."""
+    run, theta, *_ = made
+    given = Additions.of_words(np.array([5]), np.arange(1.0, 1 + N_TOPICS)[None], N_WORDS)
+    facts = run.facts()
+    told = {"config": {**facts["config"], "updates": None}, "prior": run._write_additions(given)}
+    run.update_facts(passes=1.0, corpus={**facts["corpus"], "words": N_WORDS}, **told)
+    view_of((TopicRun.open(run.path),), tmp_path, Edits(labels={1: "Sport"}))
+    for chain, order in ((0, np.arange(N_TOPICS)), (1, np.argsort(ORDER))):
+        model = LDA.from_run(tmp_path / "view", chain=chain)
+        assert model.topic_names_ == [None, "Sport", None, None, None, None]
+        phi = theta[chain] / theta[chain].sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(model.samples_, phi.transpose(0, 2, 1), 1e-5, 1e-12)
+        more = model.topic_word_prior_[:, 5] - model.topic_word_prior_[:, 6]
+        np.testing.assert_allclose(more, 1 + order)
+
+
+@pytest.mark.parametrize("edits", [Edits(merges=[(1, 4)]), Edits(drops=[2])])
+def test_a_model_is_of_all_topics_of_a_run(made, tmp_path, edits):
+    view_of(made, tmp_path, edits)
+    with pytest.raises(UsageError, match="view: .* merges or drops topics, .*; open .*run"):
         LDA.from_run(tmp_path / "view")
 
 

@@ -54,7 +54,8 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Raises ValueError for data that cannot be used, and for ``return_std`` while there is no
         posterior sample; TypeError for X that cannot be read, such as texts; DataError for a
-        prepared corpus that is missing or damaged.
+        prepared corpus that is missing or damaged, and where ``return_std`` needs more room for
+        large draws of φ than the folder for temporary files has.
         """
         from topicmc.inference.deviations import MOST, Sample, deviations
         from topicmc.inference.mixes import put_aside

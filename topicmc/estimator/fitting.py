@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -85,18 +85,19 @@ def _most_kept(config: Resolved, size: Extent) -> int:
 
 
 @contextmanager
-def written(documents: Documents, n_words: int) -> Iterator[Corpus]:
+def written(documents: Documents, words: Sequence[str]) -> Iterator[Corpus]:
     """Documents that all have words, as a corpus that is there within the block; they themselves
-    are given up. Copies of some are held out: by their likelihood it is told when the chain has
-    come to rest, and how it goes."""
+    are given up. ``words``, each of which fits on a line, need not be theirs, but as many. Copies
+    of some documents are held out: by their likelihood it is told when the chain has come to rest,
+    and how it goes."""
     with unwound(), naming_tmpdir(), temporary_folder(aside(), "topicmc-") as folder:
-        _write(documents, n_words, folder)
+        _write(documents, words, folder)
         del documents
         yield Corpus.open(folder)
 
 
-def _write(documents: Documents, n_words: int, folder: Path) -> None:
-    copies = _spread(documents, _HELD_OUT)
+def _write(documents: Documents, words: Sequence[str], folder: Path) -> None:
+    copies, n_words = _spread(documents, _HELD_OUT), len(words)
     tables = write_parts(
         iter([copies, documents]),
         folder,
@@ -104,8 +105,7 @@ def _write(documents: Documents, n_words: int, folder: Path) -> None:
         chosen=np.arange(copies.n_docs),
         bounds=[0, documents.n_docs],
     )
-    # The words stay with who knows them; here they only need to be as many.
-    write_words(folder / "vocabulary.txt", map(str, range(n_words)))
+    write_words(folder / "vocabulary.txt", words)
     write_index(folder, n_words=n_words, provenance={"tokenizer": None}, **tables)
 
 

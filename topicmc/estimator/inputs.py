@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -145,14 +146,20 @@ def _checked(model: Any, X: Any, reset: bool) -> Any:
 
 
 def _refuse_words(X: Any) -> None:
-    """TypeError where X, which cannot be a matrix, is lists with words in them, or with None alone:
-    it names the first value that is no word."""
+    """TypeError where X, which cannot be a matrix, is lists with words or None in them: it names
+    the first value that is no word, or the first None where there are no words."""
     if not isinstance(X, list | tuple):
         return
-    types = {type(value) for row in X if isinstance(row, Iterable) for value in row}
-    if types == {type(None)} or any(issubclass(one, str) for one in types):
+    rows = [(number, row) for number, row in enumerate(X) if isinstance(row, Iterable)]
+    types = {type(value) for _, row in rows for value in row}
+    if any(issubclass(one, str) for one in types):
         for number, row in enumerate(X):
             _tokens(number, row)
+    nones = ((d, i) for d, row in rows for i, value in enumerate(row) if value is None)
+    if (place := next(nones, None)) is not None:
+        raise TypeError(
+            f"X[{place[0]}][{place[1]}] is None: give a count, 0 for none, or a word as str"
+        ) from None
 
 
 def _sound(X: str | Path | Corpus) -> Corpus:
@@ -210,13 +217,30 @@ def from_bags(
     """gensim's bags of words, (id, count) pairs, and the number of words: that given, or one more
     than the largest id. Larger ids are left out."""
     most = _MOST if n_words is None else n_words
-    documents = _documents(
-        ((i, n) for i, n in check_once(number, bag) if n and i < most)
-        for number, bag in enumerate(X)
-    )
+    try:
+        documents = _documents(
+            ((i, n) for i, n in check_once(number, bag) if n != 0 and i < most)
+            for number, bag in enumerate(X)
+        )
+    except (TypeError, ValueError):
+        for number, bag in enumerate(X):
+            _check_pairs(number, bag)
+        raise
     if n_words is None:
         n_words = int(documents.word_ids.max()) + 1 if documents.n_entries else 0
     return documents, n_words
+
+
+def _check_pairs(number: int, bag: Any) -> None:
+    """TypeError names what is no pair of an id and a count in a bag of words."""
+    for pair in check_once(number, bag) if isinstance(bag, Iterable) else [bag]:
+        is_pair = isinstance(pair, Sequence) and len(pair) == 2
+        if not is_pair or not isinstance(pair[0], Integral) or not isinstance(pair[1], Real):
+            raise TypeError(
+                f"X[{number}] holds {pair!r:.40}: give bags of words as pairs (id, count)"
+            ) from None
+        if pair[1] != pair[1]:
+            raise ValueError(f"X[{number}] holds {pair}: give a count in place of NaN") from None
 
 
 def _documents(bags: Iterable[Iterable[tuple[int, float]]]) -> Documents:

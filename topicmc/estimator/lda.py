@@ -28,11 +28,19 @@ from topicmc.estimator.priors import (
     is_matrix,
     matrix_of,
 )
-from topicmc.estimator.saved import check_memory, columns_of, length_of, read, write
+from topicmc.estimator.saved import (
+    check_lines,
+    check_memory,
+    columns_of,
+    length_of,
+    read,
+    write,
+)
 from topicmc.estimator.stored import Record
 from topicmc.estimator.warning import warn
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.settings.values import AUTO, learns
+from topicmc.storage.files import real_path
 
 _UNSCORED = dict.fromkeys(
     ("perplexity", "perplexity_averaged", "perplexity_mean", "log_likelihood")
@@ -52,7 +60,7 @@ class LDA(PartialFit):
     Parameters
     ----------
     n_components : int, default=10
-        Number of topics K, 2 or more.
+        Number of topics K, 2 or more. None, with `init_run`: as many as that has.
     doc_topic_prior : float or array-like of shape (n_components,), default=None
         α, the Dirichlet prior of a document's topic mix. None: `fit` learns a value for each topic;
         a model that begins with `partial_fit` uses 0.1.
@@ -67,6 +75,12 @@ class LDA(PartialFit):
     seed_weight : float, default=None
         Tokens that a seed word of weight 1 adds to the prior of its topic. None: n / 200, or √n if
         that is more, with n tokens in a topic of mean size.
+    init_run : str or Path, default=None
+        A run directory, or a view that names its topics: `fit` begins with the newest sample of its
+        first chain, as `topicmc train --from` does. Words are matched by spelling, so X has to name
+        its words, or `vocabulary` does. All its topics keep their numbers and names; with a larger
+        ``n_components`` there are fresh ones behind them. Priors that are None begin as learned
+        there. Excludes `seeds` and an array `topic_word_prior`.
     sampler : {"auto", "scir", "sgrld", "adlda"}, default="auto"
         Sampler of `fit`, as in `topicmc train`; "auto" looks at the corpus, the memory and
         ``n_jobs``. `partial_fit` always uses SCIR.
@@ -145,6 +159,7 @@ class LDA(PartialFit):
         topic_word_prior=None,
         seeds=None,
         seed_weight=None,
+        init_run=None,
         sampler="auto",
         max_iter=None,
         time_budget=None,
@@ -162,6 +177,7 @@ class LDA(PartialFit):
         self.topic_word_prior = topic_word_prior
         self.seeds = seeds
         self.seed_weight = seed_weight
+        self.init_run = init_run
         self.sampler = sampler
         self.max_iter = max_iter
         self.time_budget = time_budget
@@ -185,8 +201,8 @@ class LDA(PartialFit):
         (ConvergenceWarning).
 
         Raises ValueError for parameters or data that cannot be used, TypeError for X that cannot be
-        read, such as texts, DataError for a prepared corpus that is missing or damaged, and
-        DivergedError when the chain diverges. The model is as it was then.
+        read, such as texts, DataError for a prepared corpus or an `init_run` that is missing or
+        damaged, and DivergedError when the chain diverges. The model is as it was then.
         """
         from topicmc.estimator.fitting import train, written
         from topicmc.estimator.notebook import listener
@@ -201,6 +217,7 @@ class LDA(PartialFit):
             watched = self.verbose or self.callback is not None or logger.isEnabledFor(logging.INFO)
             with in_own_words(WORDS):
                 config = self._config(evaluate_every=AUTO if watched else "24h")
+                self._check_init_run(config)
                 parameters = self._parameters(config)
                 if inputs.kind(X) == "corpus":
                     corpus = inputs.first_corpus(self, X)
@@ -209,7 +226,7 @@ class LDA(PartialFit):
                 else:
                     with written(  # which gives the documents up
                         inputs.filled(inputs.whole(inputs.first(self, X), self._seed)),
-                        self.n_features_in_,
+                        self._words_on_lines(),
                     ) as corpus:
                         found = found_seeds(self, self.vocabulary_)
                         if found is not None:
@@ -237,7 +254,7 @@ class LDA(PartialFit):
     @classmethod
     def from_run(cls, path, *, chain=0):
         """A fitted model from the run directory ``path`` (str or Path), which `topicmc train`
-        wrote, finished or not, or `save`.
+        wrote, finished or not, or `save`; or from a view that names its topics.
 
         ``chain`` is the number of the chain to read. The vocabulary is that of the run, so the
         model reads lists of tokens. All kept samples of the chain are held in memory, K × W × 4
@@ -247,7 +264,7 @@ class LDA(PartialFit):
 
         Raises ValueError for a ``chain`` that is no whole number; DataError when there is no run,
         it has no samples yet, or a file is damaged; UsageError when there is no such chain,
-        ``path`` is a view, or memory is too small.
+        ``path`` is a view that merges or drops topics, or memory is too small.
         """
         from topicmc.models.lda.run import TopicRun
 
@@ -257,15 +274,19 @@ class LDA(PartialFit):
                 " model is of one"
             )
         run = TopicRun.open(Path(path))
-        if run.view is not None:
-            raise UsageError(f"{path}: is a view, and a model is of a run; open {run.path}")
+        if run.view is not None and (run.view.merged or run.view.dropped):
+            raise UsageError(
+                f"{path}: is a view that merges or drops topics, and documents are mixes of all"
+                f" topics of its run; open {run.path}"
+            )
         words = run.vocabulary()
         with in_own_words({"chain": "chain"}, UsageError):
             check_memory(run, int(chain), len(words))
         record = read(run, int(chain))
         config = record.config
         learned, beta = config.get("learn", "none"), config["beta"]
-        is_matrix_prior = record.additions is not None and not config.get("seeds")
+        begun = config.get("from_run")
+        is_matrix_prior = record.additions is not None and not (config.get("seeds") or begun)
         if is_matrix_prior:
             beta = record.prior.matrix()
         asked = {
@@ -273,6 +294,7 @@ class LDA(PartialFit):
             "topic_word_prior": beta if is_matrix_prior or not learns("beta", learned) else None,
             "seeds": config.get("seeds"),
             "seed_weight": config.get("seed_weight"),
+            "init_run": begun,
             "sampler": config["sampler"],
             "max_iter": length_of(record),
             "time_budget": config.get("time_budget"),
@@ -323,6 +345,8 @@ class LDA(PartialFit):
         """The settings of a run; UsageError for a parameter out of range."""
         given = {name: plain(getattr(self, parameter)) for name, parameter in PARAMETERS.items()}
         given["alpha"] = alpha_of(self.doc_topic_prior)
+        if isinstance(self.init_run, str | Path):
+            given["from_run"] = str(real_path(Path(self.init_run)))
         given["topic_prior"] = None
         if is_matrix(self.topic_word_prior):
             given |= {"beta": None, "topic_prior": NO_FILE}
@@ -333,6 +357,31 @@ class LDA(PartialFit):
             evaluate_every=evaluate_every,
             checkpoint_every="24h",
         )
+
+    def _check_init_run(self, config: TrainConfig) -> None:
+        """ValueError for fewer topics than `init_run` has."""
+        from topicmc.models.lda.run import TopicRun
+
+        if config.from_run is None or config.topics == AUTO:
+            return
+        n_topics = TopicRun.open(Path(config.from_run)).n_topics
+        if config.topics < n_topics:
+            raise ValueError(
+                f"n_components {self.n_components}: {self.init_run} has {n_topics} topics, and all"
+                " of them go on; give as many or more, or None"
+            )
+
+    def _words_on_lines(self) -> list[str]:
+        """The words of documents in memory, for the vocabulary of their corpus: numbers will do,
+        but where a run is gone on from."""
+        if self.init_run is None:
+            return [str(w) for w in range(self.n_features_in_)]
+        if self.vocabulary_ is None:
+            raise ValueError(
+                "init_run goes by words, and X knows columns without names: give vocabulary"
+            )
+        check_lines(self.vocabulary_)
+        return self.vocabulary_
 
     @contextmanager
     def _as_it_was(self) -> Iterator[None]:

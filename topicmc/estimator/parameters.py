@@ -23,6 +23,7 @@ PARAMETERS = {
     "topic_prior": "topic_word_prior",
     "seeds": "seeds",
     "seed_weight": "seed_weight",
+    "from_run": "init_run",
     "sampler": "sampler",
     "epochs": "max_iter",
     "time_budget": "time_budget",

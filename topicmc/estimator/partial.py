@@ -31,6 +31,7 @@ class PartialFit(Fitted):
     doc_topic_prior: Any
     topic_word_prior: Any
     seeds: Any
+    init_run: Any
     _seed_weight: float | None
     n_features_in_: int
     total_samples: int | None
@@ -167,6 +168,11 @@ class PartialFit(Fitted):
                 phi = self._draw(len(sums) - 1)
                 return Stream.begin_with(*priors, phi=phi, sums=sums[-1], **settings)
             return Stream.go_on(*priors, draw=self._draw, sums=sums, **settings)
+        if self.init_run is not None:
+            raise ValueError(
+                "init_run is what fit begins with: partial_fit goes on with a run that"
+                " LDA.from_run has read"
+            )
         if config.topics == AUTO:
             raise ValueError("partial_fit needs the number of topics: give n_components")
         alpha = np.full(config.topics, or_default(config.alpha, DOC_TOPIC_PRIOR), np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import nullcontext
 from fnmatch import fnmatch
 from pathlib import Path
@@ -24,7 +25,7 @@ from topicmc.models.lda.samples import alpha_of, beta_of, read_running_mean, sam
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.posterior.traces import trace_alone
 from topicmc.posterior.truncation import at_rest
-from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.samplers.state import Chain, is_finite, sum_topics
 from topicmc.settings.values import MAX_WORKERS
 from topicmc.storage.arrays import write_arrays
@@ -71,6 +72,9 @@ def read(run: TopicRun, chain: int = 0) -> Record:
                 "share": share_of(run, entry, theta).tolist(),
             }
         )
+    additions = run.additions()
+    if additions is not None and run.view is not None:  # which numbers topics as the first chain
+        additions = Additions(additions.row_of, run.view.summed(additions.values, chain))
     record = Record(
         phis,
         np.stack(sums),
@@ -78,7 +82,7 @@ def read(run: TopicRun, chain: int = 0) -> Record:
         facts["config"],
         corpus,
         _passes_of(run, facts),
-        additions=run.additions(),
+        additions=additions,
         labels=dict(run.labels),
         inherited=facts.get("seeds") or {},
         trace=trace_alone(run, chain),
@@ -193,9 +197,7 @@ def write(
 
     Raises ValueError for words that no line can hold, UsageError where ``path`` is taken.
     """
-    odd = next((word for word in words if "\n" in word or "\r" in word or not _encodes(word)), None)
-    if odd is not None:
-        raise ValueError(f"the word {odd!r} cannot stand on a line of text: leave it out")
+    check_lines(words)
     clear_up(path)
     if not force and (path / "run.json").is_file():
         raise UsageError(f"{path}: a run is there already; give another path, or force=True")
@@ -273,6 +275,13 @@ def _check_place(path: Path, force: bool) -> None:
                 f"{path}: holds {name}, which is no part of a run, so it is left alone; give"
                 " another path"
             )
+
+
+def check_lines(words: Iterable[str]) -> None:
+    """ValueError for a word that cannot stand on a line of a vocabulary."""
+    odd = next((word for word in words if "\n" in word or "\r" in word or not _encodes(word)), None)
+    if odd is not None:
+        raise ValueError(f"the word {odd!r} cannot stand on a line of text: leave it out")
 
 
 def _encodes(word: str) -> bool:
