@@ -43,14 +43,12 @@ def print_dropped(corpus: Corpus, written: Path | None, as_json: bool) -> None:
 
 def write_dropped(corpus: Corpus, path: Path, force: bool) -> None:
     """Writes the rows into a file, in the format that its name asks for."""
-    from topicmc.storage.files import atomic_write, check_new_file, check_no_source, user_errors_for
+    from topicmc.storage.files import check_new_file, check_no_source, new_file
 
     check_new_file(path, _SUFFIXES, force)
     check_no_source(path, [corpus.path])
-    with user_errors_for(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
     records, suffix = _records(corpus), path.suffix.lower()
-    with atomic_write(path, "wb") as stream:
+    with new_file(path, "wb", force=force) as stream:
         if suffix == ".jsonl":
             for record in records:
                 stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")

@@ -77,6 +77,7 @@ def edit(
         raise UsageError("--stable: does not go with --merge; merge topics in an edit of the view")
     labels = read_labels(file) if file is not None else {}
     labels |= _once("--label", map(_label, pairs))
+    show_reading()
     if is_mixture(run):
         refuse(
             {"--merge": merges, "--drop": drops, "--stable": stable, "--with": others}
@@ -96,7 +97,6 @@ def edit(
         raise UsageError(f"--with {others[0]}: is for --stable; add that, or leave it out")
     opened = TopicRun.open(run)
     note_progress([opened])
-    show_reading()
     edits = Edits(
         labels=labels,
         merges=[_numbers("--merge", merge, "+") for merge in merges],

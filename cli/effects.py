@@ -96,7 +96,7 @@ def effects(
     posterior = posterior_of(opened, level)
     found = effects_of(posterior, documents, groups, threads_for(threads))
     if output is not None:
-        write_effects(found, posterior, output)
+        write_effects(found, posterior, output, force)
     if as_json:
         print_json(_json(found, posterior, numbers))
         return

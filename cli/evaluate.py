@@ -78,6 +78,7 @@ def evaluate(
         raise UsageError("name a RUN, or --corpus CORPUS with --topics-file PHI.npy")
     if not runs and topics_file is None:
         raise UsageError("--corpus alone says nothing of the topics; add RUN or --topics-file")
+    show_reading()
     if are_mixtures(runs):
         from topicmc.cli.mixture.read import evaluate as score_mixture
 
@@ -92,7 +93,6 @@ def evaluate(
         return
     check_alike(opened)
     note_progress(opened)
-    show_reading()
     scores = [_scored(run, other, workers) for run in opened]
     for shown in opened:
         if shown.view is not None and (shown.view.merged or shown.view.dropped):
@@ -115,14 +115,13 @@ def _scored(run: TopicRun, other: Corpus | None, workers: Threads) -> Score | No
     """The score of a run on its own corpus or another; None where its own holds no documents out:
     whether it has converged can be told all the same."""
     from topicmc.corpora.of_runs import open_corpus
-    from topicmc.models.lda.samples import one_by_one
     from topicmc.models.lda.scoring import score_run
 
     corpus = other or open_corpus(run)
     is_own = corpus.fingerprint == run.facts()["corpus"].get("fingerprint")
     if is_own and corpus.n_heldout == 0:
         return None
-    return score_run(run, corpus, run.vocabulary(), workers, one_by_one)
+    return score_run(run, corpus, run.vocabulary(), workers)
 
 
 def _told(run: TopicRun, score: Score | None) -> dict[str, Any]:

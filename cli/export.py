@@ -67,6 +67,7 @@ def export(
     """
     from topicmc.export import export as write
 
+    show_reading()
     options: Any = {"words": words, "corpus": corpus, "threads": threads}
     if are_mixtures(runs):
         from topicmc.export.mixture import GroupSource
@@ -85,7 +86,6 @@ def export(
 
         opened = [TopicRun.open(run) for run in runs]
         note_progress(opened)
-        show_reading()
         source = Topics(opened, chain=chain, **options)
     files = write(source, format, output, force)
     note(*source.remarks)

@@ -26,7 +26,7 @@ from topicmc.cli.options import (
     threads_for,
     threads_option,
 )
-from topicmc.cli.printing import echo, note
+from topicmc.cli.printing import echo, note, show_reading
 from topicmc.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def infer(
     if seed is not None and not se:
         raise UsageError(f"--seed {seed}: is for the draws of --se; add that")
     check_place(output, sd=se, force=force)
+    show_reading()
     groups, opened, labels = _opened(run, se, chain, threads)
     facts = opened.facts()
     known = _corpus(opened, corpus, needed=not sources)
@@ -131,7 +132,7 @@ def infer(
             rows = infer_under(
                 opened, stream, totals, chain=chain, sd=se, seed=seed or 0, threads=workers
             )
-        write_mixes(output, labels.columns(), rows, sd=se)
+        write_mixes(output, labels.columns(), rows, sd=se, force=force)
     _tell(
         output,
         labels,

@@ -184,9 +184,17 @@ def names_of(lists: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
+class _Output(click.Path):
+    """A path that shells complete, at which nobody looks here, as click itself would: see
+    `topicmc.cli.train._model`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        return Path(value)
+
+
 def output_option(what: str, required: bool = True) -> Callable[[Any], Any]:
-    """``-o PATH``; see `topicmc.cli.train._model`: click's own type would look at what is there."""
-    return click.option("-o", "--output", type=Path, required=required, help=what)
+    """``-o PATH``."""
+    return click.option("-o", "--output", type=_Output(), required=required, help=what)
 
 
 def refuse(options: Mapping[str, object], why: str) -> None:

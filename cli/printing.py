@@ -40,7 +40,8 @@ def in_units(number: float) -> str:
 @contextmanager
 def byte_bar(total: int | None) -> Iterator[Callable[..., Any]]:
     """A bar of bytes with their speed on stderr, where that is a terminal: what sets how many are
-    ``completed`` and its ``description``."""
+    ``completed`` and its ``description``, and shows it from the first time on, as samples may be
+    read before."""
     if not sys.stderr.isatty():
         yield lambda **_: None
         return
@@ -61,8 +62,16 @@ def byte_bar(total: int | None) -> Iterator[Callable[..., Any]]:
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield partial(bar.update, bar.add_task("", total=total))
+    with ExitStack() as shown:
+        bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        task = bar.add_task("", total=total)
+
+        def update(**told: Any) -> None:
+            if not bar.live.is_started:
+                shown.enter_context(bar)
+            bar.update(task, **told)
+
+        yield update
 
 
 def show_reading() -> None:
@@ -77,7 +86,7 @@ def _sample_bar() -> Iterator[None]:
     from rich.console import Console
     from rich.progress import Progress
 
-    from topicmc.models.lda.samples import told_of_samples
+    from topicmc.posterior.passes import told_of_samples
 
     begun = monotonic()
     update: Callable[..., None] | None = None  # of the bar, while there is one

@@ -77,6 +77,7 @@ def report(
     for run in opened:
         run.check_no_part(output, corpus)
     asked: dict[str, Any] = {"title": title, "n_documents": n_documents, "level": level, "by": by}
+    show_reading()
     data = (_of_mixtures if mixtures else _of_topics)(opened, corpus, threads, asked)
     write_report(data, output, force)
     if as_json:
@@ -109,7 +110,6 @@ def _of_topics(
     from topicmc.report.gather import gather
 
     note_progress(runs)
-    show_reading()
     return gather(runs, _corpus(runs[0], corpus), threads=threads_for(threads), **asked)
 
 

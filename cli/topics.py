@@ -68,6 +68,7 @@ def topics(runs: tuple[Path, ...], corpus: Path | None, as_json: bool, **options
     With several RUNs of one corpus their topics are matched, and it says how many chains find each.
     """
     asked = Asked(as_json=as_json, **options)
+    show_reading()
     if are_mixtures(runs):
         from topicmc.cli.mixture.read import topics as show
 
@@ -82,7 +83,6 @@ def topics(runs: tuple[Path, ...], corpus: Path | None, as_json: bool, **options
     if not asked.reads_corpus:
         refuse({"--corpus": corpus}, "is read for --coherence, --sort coherence and --documents")
     note_progress(opened)
-    show_reading()
     listing = _read(opened, asked, corpus)
     if as_json:
         print_json(_json(listing, asked.n_words))

@@ -281,6 +281,7 @@ def _train(
     as_json: bool,
 ) -> int:
     from topicmc.models.lda.model import training_of
+    from topicmc.models.lda.progress import reached
     from topicmc.topics.reading import write_topics
 
     outcome, moved, status = carry_out(
@@ -299,7 +300,7 @@ def _train(
     if as_json:
         print_outcome(run, outcome, averaged_over=outcome.averaged_over)
     elif nothing:
-        tell_nothing_to_do(run, outcome, listener)
+        tell_nothing_to_do(run, reached(run), outcome, listener)
     else:
         print_topics(topics)
         tell_result(run, outcome, config.until, _result(outcome), "topicmc evaluate", listener)

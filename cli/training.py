@@ -16,6 +16,7 @@ from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
     from topicmc.engine.loop import Listener, Outcome, Training
+    from topicmc.engine.progress import Reached
     from topicmc.engine.transport.base import Transport
     from topicmc.storage.runs import RunDirectory
 
@@ -184,13 +185,16 @@ def print_outcome(run: RunDirectory, outcome: Outcome, **more: Any) -> None:
     )
 
 
-def tell_nothing_to_do(run: RunDirectory, outcome: Outcome, listener: Listener) -> None:
-    """That a run which goes on has come to its end before."""
+def tell_nothing_to_do(
+    run: RunDirectory, at: Reached | None, outcome: Outcome, listener: Listener
+) -> None:
+    """That a run which goes on has come to its end before, ``at`` so much of its length."""
     ended = f"ended after {outcome.update:,} updates and {outcome.seconds:,.1f} s of training"
     more = "longer --updates, --epochs or --time-budget, which count from its beginning"
-    if outcome.converged:  # at its full length, too
+    if outcome.converged:
         ended = f"has come to rest, after {outcome.update:,} updates"
-        more = f"--until end and {more}"
+        if at is not None and at.done < 1:
+            more = f"--until end, or {more}"
     listener.message(f"Nothing to do: {run.path} {ended}; it goes on with {more}")
 
 

@@ -7,11 +7,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import IO, Any
 
 from topicmc.errors import UsageError
-from topicmc.storage.files import unreadable, user_errors_for
+from topicmc.storage.files import temporary_folder, unreadable, user_errors_for
 from topicmc.storage.scratch import aside, naming_tmpdir
 
 STDIN = Path("/dev/stdin")
@@ -72,17 +71,18 @@ def _is_pipe(path: Path) -> bool:
 
 @contextmanager
 def _copied(path: Path) -> Iterator[Path]:
-    with NamedTemporaryFile(prefix="topicmc-", dir=aside()) as copy:
+    with temporary_folder(aside(), "topicmc-") as folder:
+        place = folder / "copy"
         try:
             # A socket cannot be opened by its name.
             pipe = os.fdopen(os.dup(0), "rb") if path == STDIN else path.open("rb")
         except OSError as error:
             raise unreadable(path, error) from error
-        with pipe, naming_tmpdir(), user_errors_for(Path(copy.name)):
+        # The last bytes are written when the copy is closed.
+        with pipe, naming_tmpdir(), user_errors_for(place), place.open("wb") as copy:
             while chunk := _chunk(pipe, path):
                 copy.write(chunk)
-            copy.flush()
-        yield Path(copy.name)
+        yield place
 
 
 def _chunk(pipe: IO[bytes], path: Path) -> bytes:

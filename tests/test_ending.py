@@ -108,8 +108,10 @@ def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(
     assert kept_bits(again.run) == kept_bits(whole.run)
     over = resumed(tmp_path / "stopped", epochs=600.0, until="converged").train(Interrupt())
     assert over.update == end.update and over.converged
-    tell_nothing_to_do(again.run, over, Remarks())
-    assert re.search("has come to rest, .* goes on with --until end", capsys.readouterr().err)
+    tell_nothing_to_do(again.run, reached(again.run), over, Remarks())
+    assert re.search(
+        "has come to rest, .* goes on with --until end, or longer --", capsys.readouterr().err
+    )
     tell_result(again.run, over, "converged", "", "topicmc evaluate", Remarks())
     assert re.search("It has come to rest: topicmc evaluate .*/stopped", capsys.readouterr().err)
     further = resumed(tmp_path / "stopped", epochs=300.0)
@@ -164,10 +166,13 @@ def test_a_run_is_looked_at_when_it_comes_to_its_end(small_corpus, tmp_path, mon
     training = begun(replace(CONFIG, epochs=40.0), small_corpus, tmp_path / "run")
     end = training.train(Interrupt())
     assert end.converged and looks == [14, 21, 32, 40]
+    write_topics(training.run, end.update)
+    tell_nothing_to_do(training.run, reached(training.run), end, Remarks())
+    assert re.search("has come to rest, .* goes on with longer --updates", capsys.readouterr().err)
     longer = resumed(tmp_path / "run", epochs=80.0, until="converged").train(Interrupt())
     assert longer.converged and longer.update == end.update
-    tell_nothing_to_do(training.run, longer, Remarks())
-    assert "goes on with --until end and longer --updates" in capsys.readouterr().err
+    tell_nothing_to_do(training.run, reached(training.run), longer, Remarks())
+    assert "goes on with --until end, or longer --updates" in capsys.readouterr().err
     full = resumed(tmp_path / "run", epochs=80.0, until="end").train(StopAfter(1))
     assert full.update > end.update
     other = begun(replace(CONFIG, epochs=40.0, until="end"), small_corpus, tmp_path / "end")

@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from topicmc.storage.arrays import read_array, write_array
 from topicmc.storage.files import (
     atomic_write,
     check_new_file,
+    new_file,
     own_checksum,
     read_json,
     temporary_folder,
@@ -41,6 +43,24 @@ def test_a_failed_write_leaves_the_old_content_and_no_debris(tmp_path):
         raise RuntimeError
     assert read_json(path) == {"a": 1}
     assert [p.name for p in tmp_path.iterdir()] == ["facts.json"]
+
+
+def test_a_file_that_comes_meanwhile_stays(tmp_path):
+    """Unless whoever asks for a new one says that it may go."""
+    path = tmp_path / "page.html"
+    for force, kept in ((False, "theirs"), (True, "ours")):
+        path.unlink(missing_ok=True)
+        refused = nullcontext() if force else pytest.raises(UsageError, match="exists already")
+        with refused, new_file(path, force=force) as stream:
+            stream.write("ours")
+            path.write_text("theirs")
+        assert path.read_text() == kept and [*tmp_path.iterdir()] == [path]
+
+
+def test_folders_of_a_file_that_fails_go_again(tmp_path):
+    with pytest.raises(RuntimeError), new_file(tmp_path / "some" / "where" / "page.html"):
+        raise RuntimeError
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_place_is_tried_without_following_a_link(tmp_path):

@@ -20,7 +20,7 @@ from topicmc.cli.options import (
     refuse,
     run_argument,
 )
-from topicmc.cli.printing import echo, note
+from topicmc.cli.printing import echo, note, show_reading
 from topicmc.cli.tables import print_convergence, print_score
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def evaluate(
                 delimiter=checked_delimiter(delimiter),
                 duplicates="keep",
             )
+    show_reading()
     found = score(opened, table)
     diagnosis = _diagnosis(opened)
     if as_json:
@@ -153,6 +154,7 @@ def predict(
         opened.check_no_part(output)
     _note_reached(opened)
     columns = Columns(user, item)
+    show_reading()
     found = predictions_of(opened, pairs, columns, delimiter=checked_delimiter(delimiter))
     if found.unknown:
         note(
@@ -161,7 +163,7 @@ def predict(
         )
     told = {"pairs": len(found), "unknown": found.unknown}
     if output is not None:
-        write_predictions(found, output)
+        write_predictions(found, output, force)
         if as_json:
             print_json({**told, "output": str(output)})
         else:
@@ -200,6 +202,7 @@ def export(run: Path, to: str, output: Path, force: bool, as_json: bool) -> None
     opened.check_no_part(output)
     opened.states_to_read()
     _note_reached(opened)
+    show_reading()
     with staging(output, is_folder=to == "csv") as place:
         (write_csv if to == "csv" else write_npz)(opened, place)
     if as_json:

@@ -132,7 +132,7 @@ def _train(
     if as_json:
         print_outcome(run, outcome)
     elif resume and not moved:
-        tell_nothing_to_do(run, outcome, listener)
+        tell_nothing_to_do(run, run.reached(), outcome, listener)
     else:
         print_groups(run, 10)
         tell_result(run, outcome, config.until, _result(outcome), "topicmc evaluate", listener)

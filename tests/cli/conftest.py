@@ -1,16 +1,32 @@
 """A command to call, and a small finished run to look at, copy and damage."""
 
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from shell import LENGTH, SETTINGS, Command, copy_of, topicmc
 
 from topicmc.models.lda.run import TopicRun
+from topicmc.storage import files
 
 
 @pytest.fixture
 def command(capfd) -> Command:
     return Command(capfd)
+
+
+@pytest.fixture
+def latecomer(monkeypatch) -> None:
+    """While a file is written, another comes to its place."""
+    plain = files.atomic_write
+
+    @contextmanager
+    def late(path, mode="w"):
+        with plain(path, mode) as stream:
+            path.write_text("theirs")
+            yield stream
+
+    monkeypatch.setattr(files, "atomic_write", late)
 
 
 @pytest.fixture(scope="session")

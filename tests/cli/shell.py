@@ -56,6 +56,14 @@ def on_a_terminal(command: Sequence[object], stream: str, **options: Any) -> byt
     return content
 
 
+def show_bars(monkeypatch) -> None:
+    """From here on commands of this process take stderr for a terminal, and show at once how far
+    they have read."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr("topicmc.cli.printing.PATIENCE", 0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+
 class Command:
     """The same command inside this process, where its imports are paid for once."""
 

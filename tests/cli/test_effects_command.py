@@ -2,18 +2,16 @@
 
 import csv
 import json
-import sys
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from shell import one_sentence, topicmc
+from shell import one_sentence, show_bars, topicmc
 
-from topicmc.cli import printing
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import told_of_samples
+from topicmc.posterior.passes import told_of_samples
 from topicmc.topics.effects import Groups
 
 SUBJECTS = {"left": "tax school health union wage", "right": "border army market church farm"}
@@ -50,9 +48,7 @@ def test_each_pass_over_the_samples_is_told(trained, command, monkeypatch):
     with told_of_samples(lambda *at: heard.append(at)):
         assert command("effects", "run", "--by", "party").status == 0
     assert heard == [(i, of) for of in (n, min(n, 16)) for i in range(of + 1)]
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setattr(printing, "PATIENCE", 0)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    show_bars(monkeypatch)
     assert "Reading samples" in command("effects", "run", "--by", "party").stderr
 
 
@@ -176,3 +172,10 @@ def test_what_cannot_be_asked(trained, command, monkeypatch, arguments, told):
     monkeypatch.chdir(trained)
     done = command("effects", "run", *arguments)
     assert done.status == 2 and told in one_sentence(done)
+
+
+def test_a_file_that_comes_meanwhile_stays(trained, command, monkeypatch, tmp_path, latecomer):
+    monkeypatch.chdir(trained)
+    refused = command("effects", "run", "--by", "party", "-o", tmp_path / "e.csv")
+    assert refused.status == 2 and "e.csv: exists already" in one_sentence(refused)
+    assert (tmp_path / "e.csv").read_text() == "theirs"

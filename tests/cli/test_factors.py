@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import TOPICMC, one_sentence, topicmc
+from shell import TOPICMC, one_sentence, show_bars, topicmc
 from sklearn.exceptions import ConvergenceWarning
 from synthetic import write_ratings
 
@@ -531,3 +531,22 @@ def test_a_damaged_run_is_a_sentence(work, command, damage):
 def test_help_names_what_there_is(command):
     told = command("factors", "--help").stdout
     assert all(name in told for name in ("train", "evaluate", "predict", "export"))
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_a_file_that_comes_meanwhile_stays(work, command, latecomer, name):
+    refused = command("factors", "predict", "run", "pairs.csv", "-o", name)
+    assert refused.status == 2 and f"{name}: exists already" in one_sentence(refused)
+    assert Path(name).read_text() == "theirs"
+
+
+def test_reading_samples_shows_how_far_it_is(work, command, monkeypatch):
+    show_bars(monkeypatch)
+    for arguments in (
+        ("evaluate", "run"),
+        ("predict", "run", "pairs.csv"),
+        ("export", "run", "--to", "npz", "-o", "samples.npz"),
+        ("export", "run", "--to", "csv", "-o", "samples"),
+    ):
+        shown = command("factors", *arguments)
+        assert (shown.status, "Reading samples" in shown.stderr) == (0, True), shown.stderr

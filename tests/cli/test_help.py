@@ -1,5 +1,6 @@
 """Help that answers at once, is complete, and agrees with the reference in docs/cli.md."""
 
+import os
 import re
 import resource
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 from shell import TOPICMC, topicmc
 
 from topicmc.cli import COMMANDS
@@ -124,6 +126,23 @@ def test_a_mistyped_command_is_guessed(command):
     assert command("trian").stderr.splitlines()[-1].endswith("did you mean train?")
     assert command("xyzzy").stderr.splitlines()[-1].endswith("see topicmc --help")
     assert command("xyzzy").status == 2
+
+
+@pytest.mark.parametrize("words", [["train"], ["report", "run"], ["corpus", "dropped", "c"]])
+def test_shells_complete_what_o_names(words):
+    found = ShellComplete(group, {}, "topicmc", "").get_completions([*words, "-o"], "wiki")
+    assert [(item.type, item.value) for item in found] == [("file", "wiki")]
+
+
+def test_nobody_looks_at_what_o_names_before_its_command(monkeypatch):
+    """NFS would have for half a minute more that a new run is not there."""
+    context = click.Context(group)
+    options = {o.name: o for o in group.get_command(context, "train").params}
+    looked = []
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "stat", lambda *at: looked.append(at))
+        found = options["output"].type_cast_value(context, "new")
+    assert (found, looked) == (Path("new"), [])
 
 
 def test_a_mistyped_option_is_named(command):

@@ -321,3 +321,12 @@ def test_a_seed_is_that_of_standard_errors(run, command):
     result = command("infer", "run", "new.jsonl", "-o", "mixes.csv", "--seed", 3)
     assert result.status == 2 and "--seed 3: is for the draws of --se; add that" in result.stderr
     assert not Path("mixes.csv").exists()
+
+
+def test_a_file_that_comes_meanwhile_stays(run, command, latecomer):
+    infer = ("infer", "run", "new.jsonl", "-o", "mixes.csv")
+    refused = command(*infer)
+    assert refused.status == 2 and "mixes.csv: exists already" in one_sentence(refused)
+    assert Path("mixes.csv").read_text() == "theirs"
+    assert command(*infer, "--force").status == 0
+    assert Path("mixes.csv").read_text() != "theirs"

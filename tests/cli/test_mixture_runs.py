@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 from hostile import edit_json, frugal, refused
-from shell import copy_of, damage, one_sentence, topicmc
+from shell import copy_of, damage, one_sentence, show_bars, topicmc
 from synthetic import write_docword
 
 from topicmc.corpora import Corpus, prepare
@@ -25,6 +25,7 @@ from topicmc.models.mixture.jobs import decided
 from topicmc.models.mixture.model import training_documents
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.models.mixture.settings import MixtureConfig
+from topicmc.posterior.passes import told_of_samples
 from topicmc.report import groups as report
 
 MODEL = ("--model", "mixture", "--threads", 1, "--progress", "none", "--beta", 0.2)
@@ -494,3 +495,24 @@ def test_a_dry_run_shows_the_settings(work, command):
     asked = ("--model", "mixture", "--learn", "beta", "--dry-run", "--json")
     told = json.loads(command("train", "corpus", *asked).stdout)
     assert (told["learn"], told["alpha"]) == ("beta", 1.0)
+
+
+READING = {  # and how often the samples are read: three times to find the groups that are shown
+    ("topics", "run"): 3,
+    ("evaluate", "run"): 1,
+    ("infer", "run", "-o", "groups.csv", "--force"): 3,
+    ("edit", "run", "-o", "named", "--label", "0=First", "--force"): 3,
+    ("export", "run", "--to", "npy", "-o", "out", "--force"): 3,
+    ("report", "run", "-o", "page.html", "--force"): 4,
+    ("compare", "run", "run"): 10,
+}
+
+
+@pytest.mark.parametrize("arguments", READING, ids=lambda arguments: arguments[0])
+def test_reading_samples_shows_how_far_it_is(work, command, monkeypatch, arguments):
+    passes = []
+    with told_of_samples(lambda done, total: passes.append(total) if done == total else None):
+        assert command(*arguments).status == 0
+    assert len(passes) == READING[arguments]
+    show_bars(monkeypatch)
+    assert "Reading samples" in command(*arguments).stderr

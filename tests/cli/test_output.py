@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import LENGTH, SETTINGS, TOPICMC, on_a_terminal, one_sentence, topicmc, tree
+from shell import LENGTH, SETTINGS, TOPICMC, on_a_terminal, one_sentence, show_bars, topicmc, tree
 
 from topicmc.cli import printing
 from topicmc.cli.printing import byte_bar
 from topicmc.corpora import prepare
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import told_of_samples
+from topicmc.posterior.passes import told_of_samples
 
 PUBLISHED = Path(__file__).parents[2] / "bench" / "papers" / "settings"
 TRAIN = ("train", "corpus", "-o", "new", *SETTINGS[:-1])  # a style of progress comes last
@@ -120,6 +120,7 @@ READING = {  # and how often the samples are read
     ("compare", "run", "run", "--drift"): 4,
     ("edit", "run", "-o", "view", "--stable", "--with", "again", "--force"): 2,
     ("export", "other", "--to", "npy", "-o", "npy", "--force"): 1,
+    ("infer", "run", "-o", "mixes.csv", "--se", "--force"): 1,
 }
 
 
@@ -145,6 +146,15 @@ def test_reading_samples_shows_how_far_it_is(run, command, monkeypatch, argument
     assert shown.stdout == plain.stdout
     monkeypatch.setattr(printing, "PATIENCE", 1000)
     assert "Reading samples" not in command(*arguments).stderr
+
+
+def test_the_bar_of_samples_goes_before_that_of_bytes_comes(run, command, monkeypatch):
+    """Two at once would write over each other."""
+    show_bars(monkeypatch)
+    shown = command("infer", "run", "-o", "mixes.csv", "--se").stderr
+    read = shown.rindex("Reading samples")
+    assert not re.search(r"\d (bytes|[kM]B)", shown[:read])
+    assert re.search(r"\d (bytes|[kM]B)", shown[read:])
 
 
 def test_colours_only_on_a_terminal_and_never_with_no_color(finished, tmp_path):

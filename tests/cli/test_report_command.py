@@ -117,3 +117,9 @@ def test_what_stands_in_the_way_of_a_report(run, command):
     assert "gone" in one_sentence(result)
     assert Path("thesis.html").read_text() == "mine"
     assert not Path("page.html").exists()
+
+
+def test_a_file_that_comes_meanwhile_stays(run, command, latecomer):
+    refused = command("report", run, "-o", "page.html")
+    assert refused.status == 2 and "page.html: exists already" in one_sentence(refused)
+    assert Path("page.html").read_text() == "theirs"

@@ -451,3 +451,13 @@ def test_files_of_a_folder_of_tables_that_are_not_read_are_counted(here, command
     Path("pp/x.json").write_text(json.dumps(rows[0], indent=1))
     refused = command("prepare", "pp", "-o", "e")
     assert refused.status == 3 and "pp/x.json, line 1: not JSON" in one_sentence(refused)
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
+def test_a_file_that_comes_meanwhile_stays(
+    trained, command, monkeypatch, tmp_path, latecomer, name
+):
+    monkeypatch.chdir(trained)
+    refused = command("corpus", "dropped", "corpus", "-o", tmp_path / name)
+    assert refused.status == 2 and f"{name}: exists already" in one_sentence(refused)
+    assert (tmp_path / name).read_text() == "theirs"

@@ -17,6 +17,7 @@ from topicmc.corpora.strings import Strings
 from topicmc.errors import UsageError
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.scoring import states_of
+from topicmc.posterior.passes import one_by_one
 
 _MOST_TEXT = 1 << 26  # bytes of ids, where these are many times what they hold
 
@@ -38,7 +39,7 @@ def write_npz(run: FactorRun, path: Path) -> None:
     rows = {"user": data.ratings.n_users, "item": data.ratings.n_items}
     factors = {side: np.empty((n, size, width), np.float32) for side, size in rows.items()}
     biases = {side: np.empty((n, size), np.float32) for side, size in rows.items()}
-    for i, state in enumerate(map(run.read_sample, entries)):  # one at a time
+    for i, state in enumerate(map(run.read_sample, one_by_one(entries))):
         chain[i], tau[i] = state.index, state.tau
         for side, of in (("user", state.users), ("item", state.items)):
             np.multiply(of[:, :-1], np.sqrt(deviation), out=factors[side][i])

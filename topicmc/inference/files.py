@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +21,7 @@ import numpy as np
 
 from topicmc.errors import UsageError
 from topicmc.storage.arrays import GrowingArray
-from topicmc.storage.files import atomic_write, check_new_file, user_errors_for
+from topicmc.storage.files import check_new_file, new_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,32 +66,28 @@ def check_place(path: Path, *, sd: bool = False, force: bool = False) -> None:
 
 
 def write_mixes(
-    path: Path, topics: Sequence[str], blocks: Iterable[Rows], *, sd: bool = False
+    path: Path,
+    topics: Sequence[str],
+    blocks: Iterable[Rows],
+    *,
+    sd: bool = False,
+    force: bool = False,
 ) -> None:
     """Writes all rows, or, when anything fails, nothing; folders are made as needed. ``topics`` are
     what columns are called by.
 
-    Raises UsageError as `check_place` does, but replaces a file that exists.
+    Raises UsageError as `check_place` does, also where a file has come by the end.
     """
-    check_place(path, sd=sd, force=True)
-    made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-    with user_errors_for(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with atomic_write(path, "wb") as stream:
-            writer = _WRITERS[path.suffix.lower()](stream, topics, sd)
-            try:
-                for rows in blocks:
-                    writer.write(rows)
-                writer.close()
-            except BaseException:
-                writer.abandon()
-                raise
-    except BaseException:
-        for folder in made:
-            with suppress(OSError):
-                folder.rmdir()
-        raise
+    check_place(path, sd=sd, force=force)
+    with new_file(path, "wb", force=force) as stream:
+        writer = _WRITERS[path.suffix.lower()](stream, topics, sd)
+        try:
+            for rows in blocks:
+                writer.write(rows)
+            writer.close()
+        except BaseException:
+            writer.abandon()
+            raise
 
 
 class _Npy(_Writer):

@@ -23,6 +23,7 @@ from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.mixes import Mixer, parts
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of
+from topicmc.posterior.passes import one_by_one
 from topicmc.posterior.thinning import evenly
 from topicmc.storage.scratch import IN_MEMORY, aside, scratch_array
 
@@ -101,7 +102,7 @@ def drawn_samples(run: TopicRun, chain: int, threads: Threads) -> list[Sample]:
             " samples; train it for longer, or leave out --se"
         )
     drawn = []
-    for place in evenly(len(entries), MOST):
+    for place in one_by_one(evenly(len(entries), MOST)):
         theta = draw_of(run, entries[place], threads)
         sums = theta.sum(axis=0, dtype=np.float64)
         drawn.append(Sample(put_aside(theta), sums, alpha_of(run, entries[place])))

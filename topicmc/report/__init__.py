@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.errors import UsageError
-from topicmc.storage.files import atomic_write, check_new_file, user_errors_for
+from topicmc.storage.files import check_new_file, new_file
 
 _MARK = '<meta name="generator" content="topicmc '
 
@@ -34,7 +34,5 @@ def write_report(data: dict[str, Any], path: Path, force: bool = False) -> None:
     from topicmc.report.page import assemble
 
     check_free(path, force)
-    with user_errors_for(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as stream:
+    with new_file(path, force=force) as stream:
         stream.write(assemble(data))

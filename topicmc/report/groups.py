@@ -16,6 +16,7 @@ from topicmc.inference.groups import log_memberships, memberships
 from topicmc.models.mixture.model import training_documents
 from topicmc.models.mixture.reading import numbers_of_groups
 from topicmc.models.mixture.run import MixtureRun
+from topicmc.posterior.passes import one_by_one
 from topicmc.posterior.verdict import convergence
 from topicmc.report.citation import mixture_citation
 from topicmc.report.documents import tell
@@ -132,7 +133,7 @@ def _trends(posterior: GroupPosterior, shown: np.ndarray, found: Periods) -> Tre
         return None, []
     n_groups, n = len(posterior.phi), len(samples.entries)
     shares = np.empty((n, len(found.names), n_groups))
-    for i, (run, entry) in enumerate(samples.entries):
+    for i, (run, entry) in enumerate(one_by_one(samples.entries)):
         partition = run.read_sample(entry).groups
         number = np.full(int(partition.max()) + 1, n_groups)
         known = np.flatnonzero(samples.stick[i] >= 0)

@@ -46,6 +46,24 @@ def raw_atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 @contextmanager
+def new_file(path: Path, mode: str = "w", *, force: bool = False) -> Iterator[IO[Any]]:
+    """`atomic_write` of a file that people ask for: folders are made as needed, and go again if the
+    block fails. UsageError where, without ``force``, a file is there by the end: it stays."""
+    made = [folder for folder in path.parents if not folder.exists()]
+    try:
+        with user_errors_for(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path, mode) as stream:
+            yield stream
+            _check_free(path, force)
+    except BaseException:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+@contextmanager
 def temporary_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """A new folder in ``parent`` that is gone when the block ends, however it ends. Raises OSError.
 
@@ -87,14 +105,18 @@ def check_new_file(path: Path, endings: Collection[str], force: bool = False) ->
         raise UsageError(f"-o {path}: is a folder; give the name of a file in it")
     if path.suffix.lower() not in endings:
         raise UsageError(f"-o {path}: the name must end in {' or '.join(endings)}")
-    if path.exists() and not force:
-        raise UsageError(f"{path}: exists already; add --force to overwrite it, or give another -o")
+    _check_free(path, force)
     with user_errors_for(path):
         folder = next(folder for folder in path.parents if folder.exists())
         temporary = folder / f".{path.name}.{os.getpid()}.tmp"
         temporary.unlink(missing_ok=True)
         temporary.touch(exist_ok=False)  # follows no link
         temporary.unlink()
+
+
+def _check_free(path: Path, force: bool) -> None:
+    if path.exists() and not force:
+        raise UsageError(f"{path}: exists already; add --force to overwrite it, or give another -o")
 
 
 def real_path(path: Path) -> Path:

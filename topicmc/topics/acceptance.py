@@ -20,8 +20,9 @@ import numpy as np
 
 from topicmc.models.lda.priors.seeds import found_in
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import beta_of, one_by_one, samples_of, share_of
+from topicmc.models.lda.samples import beta_of, samples_of, share_of
 from topicmc.models.views import View
+from topicmc.posterior.passes import one_by_one
 
 ACCEPTED, REFUSED, UNKNOWN = "accepted", "refused", "cannot be told"
 SURE = 0.9

@@ -26,7 +26,8 @@ from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
-from topicmc.models.lda.samples import alpha_of, one_by_one
+from topicmc.models.lda.samples import alpha_of
+from topicmc.posterior.passes import one_by_one
 from topicmc.posterior.thinning import evenly
 from topicmc.storage.scratch import aside, scratch_array
 from topicmc.topics.chains import MatchedChain

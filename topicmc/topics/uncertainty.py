@@ -22,9 +22,9 @@ from topicmc.kernels.greatest import nth_greatest
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import one_by_one
 from topicmc.posterior.coverage import Coverage, coverage
 from topicmc.posterior.intervals import credible_interval, half_width
+from topicmc.posterior.passes import one_by_one
 from topicmc.topics.chains import MatchedChain, are_of_one_start, matched_chains
 from topicmc.topics.labels import Labels
 from topicmc.topics.ranking import top

@@ -15,7 +15,7 @@ from topicmc.models.factors.rating_columns import Columns
 from topicmc.models.factors.rating_files import Table, read_pairs
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.scoring import numbers_of, rows_of, states_of
-from topicmc.storage.files import atomic_write, user_errors_for
+from topicmc.storage.files import new_file
 
 SUFFIXES = (".csv", ".parquet")
 _DIGITS = 6  # significant ones, in text
@@ -88,12 +88,11 @@ def write_csv(found: Predictions, stream: Any) -> None:
         writer.writerow((user, item, f"{rating:.{_DIGITS}g}", f"{sd:.{_DIGITS}g}"))
 
 
-def write_predictions(found: Predictions, path: Path) -> None:
-    """Writes them to a file of one of the `SUFFIXES`, whole or not at all."""
-    with user_errors_for(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+def write_predictions(found: Predictions, path: Path, force: bool = False) -> None:
+    """Writes them to a file of one of the `SUFFIXES`, whole or not at all. UsageError where,
+    without ``force``, a file is there."""
     if path.suffix.lower() == ".csv":
-        with atomic_write(path) as stream:
+        with new_file(path, force=force) as stream:
             write_csv(found, stream)
         return
     import pyarrow as pa
@@ -105,5 +104,5 @@ def write_predictions(found: Predictions, path: Path) -> None:
         "rating": found.rating,
         "sd": found.sd,
     }
-    with atomic_write(path, "wb") as stream:
+    with new_file(path, "wb", force=force) as stream:
         parquet.write_table(pa.table(columns), stream)

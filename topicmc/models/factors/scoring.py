@@ -12,6 +12,7 @@ from topicmc.models.factors.prediction import clipped, moments, prediction, rmse
 from topicmc.models.factors.rating_files import Table
 from topicmc.models.factors.rows import Factors
 from topicmc.models.factors.run import FactorRun
+from topicmc.posterior.passes import one_by_one
 from topicmc.storage.runs import by_chain
 
 _NINE_TENTHS = 1.6448536269514722  # standard deviations on either side that hold 90 %
@@ -43,7 +44,7 @@ class Score:
 
 def states_of(run: FactorRun) -> Iterator[Factors]:
     """The kept states of a run, one after another."""
-    return map(run.read_sample, run.states_to_read())
+    return map(run.read_sample, one_by_one(run.states_to_read()))
 
 
 def rows_of(ids: Strings) -> dict[str, int]:
@@ -81,7 +82,7 @@ def score(run: FactorRun, table: Table | None = None) -> Score:
     of_newest, of_chains, whole = [], [], np.zeros((3, len(values)))
     for mine in by_chain(entries):
         total = np.zeros_like(whole)
-        for entry in mine:
+        for entry in one_by_one(mine):
             found = moments(run.read_sample(entry), users, items)
             total += found
         of_newest.append(rmse(clipped(found[0], scale), values))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,33 +13,11 @@ from topicmc.errors import UsageError
 from topicmc.host.machine import available_cores, check_room
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
+from topicmc.posterior.passes import one_by_one
 from topicmc.posterior.truncation import at_rest
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import MeanChain, running_mean
 from topicmc.samplers.state import Chain
-
-Sample = TypeVar("Sample")
-Tell = Callable[[int, int], None]
-_tell: ContextVar[Tell] = ContextVar("_tell", default=lambda done, total: None)
-
-
-@contextmanager
-def told_of_samples(tell: Tell) -> Iterator[None]:
-    """A block in which ``tell`` hears how many samples of a pass are done, and of how many: before
-    each, and at the end of the pass."""
-    token = _tell.set(tell)
-    try:
-        yield
-    finally:
-        _tell.reset(token)
-
-
-def one_by_one(samples: Sequence[Sample]) -> Iterator[Sample]:
-    """A pass over samples, or what stands for them, that takes long where they are large."""
-    for done, sample in enumerate(samples):
-        _tell.get()(done, len(samples))
-        yield sample
-    _tell.get()(len(samples), len(samples))
 
 
 def write_sample(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) -> Entry:

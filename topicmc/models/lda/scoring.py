@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from topicmc.models.heldout import Split, split_documents
 from topicmc.models.lda.completion import check_topics, perplexity, token_probabilities
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of, samples_of
+from topicmc.posterior.passes import one_by_one
 from topicmc.posterior.running import running_errors
 from topicmc.posterior.traces import trace_errors
 from topicmc.posterior.truncation import at_rest
@@ -59,15 +60,13 @@ def score_run(
     corpus: Corpus,
     model_words: list[str],
     threads: Threads,
-    track: Callable[[Sequence[Entry]], Iterable[Entry]] | None = None,
     most: int | None = None,
 ) -> Score:
     """The kept samples of all chains of a run, on the held-out documents of ``corpus``.
 
     ``model_words`` is the vocabulary of the run; the corpus may have another one: words are matched
-    by spelling, and those that the model does not know are counted. ``track`` is given the samples
-    to go through, and may show how far that is. ``most`` is how many samples of a chain are scored
-    at most, evenly spread, and the newest [all].
+    by spelling, and those that the model does not know are counted. ``most`` is how many samples of
+    a chain are scored at most, evenly spread, and the newest [all].
     """
     every = samples_of(run)
     entries = at_rest(run, every)
@@ -86,7 +85,7 @@ def score_run(
             theta = np.where(known[:, None], theta[np.maximum(rows, 0)], np.float32(0))
         return token_probabilities(split, theta, sums, alpha, seed=SPLIT_SEED, threads=threads)
 
-    for entry in entries if track is None else track(entries):
+    for entry in one_by_one(entries):
         alpha = alpha_of(run, entry)
         found = probabilities(run.read_sample(entry), alpha)
         total += found

@@ -19,6 +19,7 @@ from topicmc.errors import UsageError
 from topicmc.models.corpus_run import check_distinct
 from topicmc.models.mixture.reading import Groups, looked_at, most_central
 from topicmc.models.mixture.run import MixtureRun
+from topicmc.posterior.passes import one_by_one
 
 FOUND = 0.5
 
@@ -100,7 +101,7 @@ class GroupSamples:
 
     def phi(self) -> Iterator[np.ndarray]:
         """For each sample φ of the matched groups, float64 (K, W); NaN where one is not found."""
-        for (run, entry), stick in zip(self.entries, self.stick, strict=True):
+        for (run, entry), stick in zip(one_by_one(self.entries), self.stick, strict=True):
             phi = run.read_sample(entry).phi.astype(np.float64)[stick]
             phi[stick < 0] = np.nan
             yield phi
@@ -133,7 +134,7 @@ def group_samples(runs: Sequence[MixtureRun]) -> GroupSamples:
         first = max(chain, default=-1) + 1
         of_run = run.states_to_read()
         number = {c: first + i for i, c in enumerate(sorted({e["chain"] for e in of_run}))}
-        for entry in of_run:
+        for entry in one_by_one(of_run):
             sample = run.read_sample(entry)
             entries.append((run, entry))
             chain.append(number[entry["chain"]])
@@ -142,7 +143,9 @@ def group_samples(runs: Sequence[MixtureRun]) -> GroupSamples:
     centre = most_central(partitions)
     run, entry = entries[centre]
     groups = Groups.of(run.read_sample(entry))
-    paired = [pairs(groups.groups, run.read_sample(entry).groups) for run, entry in entries]
+    paired = [
+        pairs(groups.groups, run.read_sample(entry).groups) for run, entry in one_by_one(entries)
+    ]
     jaccard = np.array([pair.jaccard for pair in paired])
     stick = np.where(jaccard >= FOUND, [pair.to for pair in paired], -1)
     share = np.array([sizes[to] for sizes, to in zip(samples, stick, strict=True)])

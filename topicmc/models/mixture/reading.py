@@ -22,6 +22,7 @@ from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.evaluation import averaged, of_sample
 from topicmc.models.mixture.run import MixtureRun, Sample
+from topicmc.posterior.passes import one_by_one
 from topicmc.posterior.thinning import evenly
 from topicmc.posterior.traces import traces
 
@@ -212,7 +213,9 @@ def score(run: MixtureRun, corpus: Corpus, threads: Threads) -> Score:
     n, tokens = documents.n_docs, documents.n_tokens
     if n == 0:
         return Score(None, None, None, kept, 0, 0, lost, unknown)
-    scores = [of_sample(run.read_sample(entry), documents, threads) for entry in entries]
+    scores = [
+        of_sample(run.read_sample(entry), documents, threads) for entry in one_by_one(entries)
+    ]
     newest = {entry["chain"]: found for entry, found in zip(entries, scores, strict=True)}
     together = abs(float(np.minimum(averaged(scores), 0).sum()))
     return Score(

@@ -14,17 +14,12 @@ from topicmc.models.heldout import Split
 from topicmc.models.lda.completion import check_topics, token_probabilities
 from topicmc.models.lda.draws import draw_of, keeps_counts
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import (
-    alpha_of,
-    newest_of,
-    one_by_one,
-    posterior_mean,
-    samples_of,
-)
+from topicmc.models.lda.samples import alpha_of, newest_of, posterior_mean, samples_of
 from topicmc.models.lda.scoring import SPLIT_SEED
 from topicmc.models.mixture.completion import token_probabilities as completed
 from topicmc.models.mixture.matching import central
 from topicmc.models.mixture.run import MixtureRun
+from topicmc.posterior.passes import one_by_one
 from topicmc.posterior.truncation import at_rest
 from topicmc.storage.arrays import read_array
 from topicmc.storage.runs import RunDirectory
@@ -152,7 +147,7 @@ class MixtureModel(Model):
     def __init__(self, path: Path) -> None:
         self._run = run = MixtureRun.open(path)
         self._entries = entries = list(run.states_to_read())
-        self.partitions = [run.read_sample(entry).groups for entry in entries]
+        self.partitions = [run.read_sample(entry).groups for entry in one_by_one(entries)]
         self.groups = central(run)
         share = self.groups.sizes / self.groups.sizes.sum()
         super().__init__(str(path), run.vocabulary(), self.groups.phi, share)
@@ -166,7 +161,8 @@ class MixtureModel(Model):
         self, split: Split, columns: np.ndarray, ids: np.ndarray, n_words: int, threads: Threads
     ) -> list[np.ndarray]:
         read = self._run.read_sample
-        return [completed(split, read(entry), columns, ids) for entry in self._entries]
+        entries = one_by_one(self._entries)
+        return [completed(split, read(entry), columns, ids) for entry in entries]
 
 
 class MatrixModel(Model):
