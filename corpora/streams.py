@@ -20,8 +20,14 @@ PARQUET = b"PAR1"
 FROM_PDF = "extract its text first, for instance by pdftotext"
 RTF = b"{\\rtf"
 FROM_RTF = "save it as plain text (UTF-8)"
+FROM_TAR = "unpack it first"
 TO_LINE_FEEDS = "convert them to line feeds, for instance by tr '\\r' '\\n'"
 SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether a file that begins so is a tar archive: it says so behind its first file's name."""
+    return head[257:262] == b"ustar"
 
 
 class CutShortError(DataError):

@@ -12,12 +12,14 @@ from topicmc.corpora.readers.text import text_files
 from topicmc.corpora.streams import (
     FROM_PDF,
     FROM_RTF,
+    FROM_TAR,
     PARQUET,
     PDF,
     RTF,
     SUFFIXES,
     Stream,
     compression,
+    is_tar,
     require_file,
 )
 from topicmc.errors import DataError, UsageError
@@ -26,7 +28,6 @@ _LABELLED = re.compile(r"[-+]?[\d.,eE+-]+(\s+(qid|\d+):[\d.eE+-]+)*\s*(#.*)?")
 _OFFICE = {"[Content_Types].xml", "mimetype"}  # of Microsoft and of OpenDocument
 _OLE = b"\xd0\xcf\x11\xe0"  # of Microsoft, before 2007
 _ZIP = b"PK\x03\x04"
-_TAR = b"ustar"  # which stands behind the name of the first file
 _LOOK = 5  # files of a folder whose content is looked at
 _TABLES = ("csv", "jsonl", "parquet")
 _FROM_OFFICE = (
@@ -117,8 +118,8 @@ def _by_content(path: Path, encoding: str | None = None) -> str | None:
         raise DataError(f"{path} is a PDF: {FROM_PDF}")
     if head.startswith(RTF):
         raise DataError(f"{path} is RTF: {FROM_RTF}")
-    if head[257:262] == _TAR:
-        raise DataError(f"{path} is a tar archive: unpack it first")
+    if is_tar(head):
+        raise DataError(f"{path} is a tar archive: {FROM_TAR}")
     if head.startswith(PARQUET):
         return "parquet"
     lines = head.decode("utf-8", "replace").split("\n")

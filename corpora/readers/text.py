@@ -6,7 +6,15 @@ from pathlib import Path
 
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.records import Fields, Record, RecordReader
-from topicmc.corpora.streams import FROM_RTF, RTF, TO_LINE_FEEDS, decode, numbered_lines
+from topicmc.corpora.streams import (
+    FROM_RTF,
+    FROM_TAR,
+    RTF,
+    TO_LINE_FEEDS,
+    decode,
+    is_tar,
+    numbered_lines,
+)
 from topicmc.errors import DataError
 
 _MAX_FILE = 1 << 26
@@ -32,7 +40,10 @@ class TextReader(RecordReader):
                 tally.position = stream.position
                 yield Record(line, row=number)
         if number == 1 and "\r" in line:  # all documents would be one
-            raise DataError(f"{self.path}: lines end in carriage returns alone; {TO_LINE_FEEDS}")
+            raise DataError(
+                f"{self.path}: its only line holds carriage returns; if they end lines,"
+                f" {TO_LINE_FEEDS}, else to spaces"
+            )
 
     def _files(self, tally: Tally) -> Iterator[Record]:
         paths = text_files(self.path)
@@ -43,6 +54,8 @@ class TextReader(RecordReader):
                 raw = stream.read_all(_MAX_FILE)
             if raw.startswith(RTF):
                 raise DataError(f"{path} is RTF: {FROM_RTF}")
+            if is_tar(raw):
+                raise DataError(f"{path} is a tar archive: {FROM_TAR}")
             tally.n_read += 1
             tally.row += 1
             tally.position += path.stat().st_size

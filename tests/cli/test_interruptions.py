@@ -178,6 +178,39 @@ def test_ctrl_c_again_and_again_while_a_corpus_is_verified(small_corpus):
     assert told.endswith("\nInterrupted.\n") and "Traceback" not in told
 
 
+COMPILES = """
+import os, signal, sys, time
+import numba
+from numba.core.codegen import CPUCodeLibrary
+from topicmc.host.interrupts import interruptible
+
+compiled = CPUCodeLibrary._object_compiled_hook.__func__
+
+signals = [signal.SIGINT]
+
+def hook(cls, *arguments):  # of llvmlite, which ctypes calls
+    if signals:
+        os.kill(os.getpid(), signals.pop())
+    return compiled(cls, *arguments)
+
+CPUCodeLibrary._object_compiled_hook = classmethod(hook)
+with interruptible() as interrupt:
+    interrupt.requested = True
+    try:
+        numba.njit(lambda: 1)()
+        time.sleep(10)
+    except KeyboardInterrupt:
+        print("heard", file=sys.stderr)
+"""
+
+
+def test_a_second_ctrl_c_while_llvm_calls_back_is_heard():
+    """There ctypes would print a traceback and go on."""
+    command = [sys.executable, "-P", "-c", COMPILES]
+    told = subprocess.run(command, capture_output=True, text=True).stderr
+    assert told == "heard\n"
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
 def test_terminated_while_preparing_the_extract_leaves_nothing(tmp_path, signum):
     """Before training has begun: no run, no temporary folder."""

@@ -378,7 +378,7 @@ def test_npz_with_a_flipped_byte(tmp_path):
             "x.txt",
             "a word\ranother\r",
             {},
-            "lines end in carriage returns alone; .* tr ",
+            "its only line holds carriage returns; if they end lines, .* tr .*, else to spaces",
             DataError,
         ),
         ("x.csv", "id^text\n1^a\n", {}, r"--field \(has: id\^text\), or a --delim", UsageError),
@@ -442,6 +442,9 @@ def test_tables_behind_many_texts_are_no_texts(tmp_path, ending):
     (folder / f"x.{ending}").rename(folder / "x.rtf")
     (folder / "x.rtf").write_bytes(b"{\\rtf1\\ansi a word}")
     refused(tmp_path, {}, r"x\.rtf is RTF: save it as plain text", source=folder)
+    with tarfile.open(folder / "x.rtf", "w") as archive:
+        archive.add(folder / "1.txt")
+    refused(tmp_path, {}, r"x\.rtf is a tar archive: unpack it first", source=folder)
 
 
 def test_missing_source(tmp_path):

@@ -85,6 +85,8 @@ def test_none_among_numbers_is_named(fitted, X, place):
         with pytest.raises(TypeError) as caught:
             call(X)
         assert str(caught.value) == f"X{place} is None: give a count, 0 for none, or a word as str"
+        with pytest.raises(TypeError, match=r"X\[1\] is None: give a row of counts"):
+            call([[1, 2], None])
 
 
 @pytest.mark.parametrize(

@@ -124,11 +124,12 @@ def test_runs_with_whose_topics_no_fit_can_begin(tmp_path):
         (TOKENS, {"seeds": WEATHER}, "seeds and init_run both say with what topics begin"),
         (TOKENS, {"init_run": 3}, "init_run 3 is not"),
         ([["a\nb", "c"]] * 9, {}, "'a.nb' cannot stand on a line"),
+        ([["x", "y"]] * 9, {}, "init_run: .*run has none of the words of X"),
     ]:
         with pytest.raises(ValueError, match=told):
             LDA(**{**QUICK, **init, **settings}).fit(X)
     with pytest.raises(ValueError, match="init_run is what fit begins with"):
-        LDA(**QUICK, **init).partial_fit(COUNTS)
+        LDA(**QUICK, **init).partial_fit(TOKENS)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -150,6 +150,9 @@ def _refuse_words(X: Any) -> None:
     the first value that is no word, or the first None where there are no words."""
     if not isinstance(X, list | tuple):
         return
+    if any(row is None for row in X):
+        number = next(number for number, row in enumerate(X) if row is None)
+        raise TypeError(f"X[{number}] is None: give a row of counts, or of words") from None
     rows = [(number, row) for number, row in enumerate(X) if isinstance(row, Iterable)]
     types = {type(value) for _, row in rows for value in row}
     if any(issubclass(one, str) for one in types):

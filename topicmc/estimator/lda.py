@@ -380,7 +380,14 @@ class LDA(PartialFit):
             raise ValueError(
                 "init_run goes by words, and X knows columns without names: give vocabulary"
             )
+        from topicmc.models.lda.run import TopicRun
+
         check_lines(self.vocabulary_)
+        if set(self.vocabulary_).isdisjoint(TopicRun.open(Path(self.init_run)).vocabulary()):
+            raise ValueError(
+                f"init_run: {self.init_run} has none of the words of X; were both made alike, in"
+                " one language?"
+            )
         return self.vocabulary_
 
     @contextmanager

@@ -129,6 +129,11 @@ class PartialFit(Fitted):
 
     def _first(self, X: Any) -> Iterator[Documents]:
         """The documents of the first `partial_fit`."""
+        if self.init_run is not None:
+            raise ValueError(
+                "init_run is what fit begins with: partial_fit goes on with a run that"
+                " LDA.from_run has read"
+            )
         how = inputs.kind(X)
         if how == "corpus":
             yield from inputs.of_corpus(self, inputs.first_corpus(self, X))
@@ -136,7 +141,7 @@ class PartialFit(Fitted):
         if how != "matrix" and self.vocabulary is None:
             raise ValueError(
                 "partial_fit needs the words of later documents, too: give LDA(vocabulary=...), or"
-                " counts instead of tokens"
+                " a matrix of counts"
             )
         yield inputs.first(self, X)
 
@@ -168,11 +173,6 @@ class PartialFit(Fitted):
                 phi = self._draw(len(sums) - 1)
                 return Stream.begin_with(*priors, phi=phi, sums=sums[-1], **settings)
             return Stream.go_on(*priors, draw=self._draw, sums=sums, **settings)
-        if self.init_run is not None:
-            raise ValueError(
-                "init_run is what fit begins with: partial_fit goes on with a run that"
-                " LDA.from_run has read"
-            )
         if config.topics == AUTO:
             raise ValueError("partial_fit needs the number of topics: give n_components")
         alpha = np.full(config.topics, or_default(config.alpha, DOC_TOPIC_PRIOR), np.float64)

@@ -12,6 +12,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+_LATER = 0.05  # seconds
+
 
 class Interrupt:
     """Whether the process was asked to stop.  A second Ctrl-C stops it at once. The first signal
@@ -24,13 +26,24 @@ class Interrupt:
     def handle(self, signum: int, frame: FrameType | None) -> None:
         """The signal handler."""
         if self.requested:
-            if signum == signal.SIGINT:
+            if signum == signal.SIGINT and _in_callback(frame):
+                later = threading.Timer(_LATER, signal.raise_signal, [signum])
+                later.daemon = True
+                later.start()
+            elif signum == signal.SIGINT:
                 raise KeyboardInterrupt
             return
         self.requested = True
         if self._line and sys.stderr is not None:  # else 2 may be a file of another kind
             with suppress(OSError):  # a terminal that is gone
                 os.write(2, self._line)  # print may be at work
+
+
+def _in_callback(frame: FrameType | None) -> bool:
+    """Whether LLVM, which compiles a kernel, has called Python: there an exception is lost."""
+    while frame is not None and not frame.f_code.co_name.startswith("_raw_object_cache_"):
+        frame = frame.f_back
+    return frame is not None
 
 
 def endings() -> list[signal.Signals]:
