@@ -16,10 +16,8 @@ of one model has besides, and what its states are, is in the folder of that mode
 
 from __future__ import annotations
 
-import errno
 import json
 import math
-import os
 import platform
 import shlex
 import shutil
@@ -35,7 +33,7 @@ import numpy as np
 
 from topicmc.errors import DataError, UsageError
 from topicmc.host.version import VERSION
-from topicmc.storage import checkpoints
+from topicmc.storage import checkpoints, lines
 from topicmc.storage.arrays import write_arrays
 from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.files import (
@@ -331,49 +329,21 @@ class RunDirectory:
         self._rewind_lines("trace.jsonl", position=position, round=round_number)
 
     def _append_line(self, name: str, record: Mapping[str, Any]) -> None:
-        line = (json.dumps(record) + "\n").encode()
         path = self.path / name
         with user_errors_for(path):
             self.check_lease()
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-            try:
-                if os.write(descriptor, line) < len(line):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            finally:
-                os.close(descriptor)
+        lines.append(path, record)
 
     def _lines(self, name: str) -> list[dict[str, Any]]:
-        path = self.path / name
-        return self._records(path, _text_lines(path))
+        return lines.read(self.path / name, self._check_line)
 
-    def _records(self, path: Path, lines: Sequence[str]) -> list[dict[str, Any]]:
-        records = []
-        for number, line in enumerate(lines, start=1):
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                if number == len(lines):
-                    break
-                raise DataError(f"{path}, line {number}: not JSON; restore or remake it") from None
-            check_line(path, number, record, self.counted, self.figure)
-            records.append(record)
-        return records
+    def _check_line(self, path: Path, number: int, record: Any) -> None:
+        check_line(path, number, record, self.counted, self.figure)
 
     def _rewind_lines(self, name: str, **last: int) -> None:
-        """Keeps the lines, which are in order of time, up to the last that is past none of these
-        clocks. What follows may be damaged, as by a crash; ``notices`` say so of more than a torn
-        end."""
-        path = self.path / name
-        lines = _text_lines(path)
-        n_lines, damaged = len(lines), 0
-        while lines and ((record := _object(lines[-1])) is None or _is_past(record, last)):
-            damaged = len(lines) if record is None else damaged
-            lines.pop()
-        if 0 < damaged < n_lines:
-            self.notices.append(f"{path}, line {damaged}: not JSON, and left out")
-        kept = self._records(path, lines)
-        with atomic_write(path) as stream:
-            stream.writelines(json.dumps(record) + "\n" for record in kept)
+        notice = lines.rewind(self.path / name, self._check_line, **last)
+        if notice is not None:
+            self.notices.append(notice)
 
     # ---- posterior samples
 
@@ -394,27 +364,27 @@ class RunDirectory:
         process's, about to be entered."""
         self.check_lease()
         entries = sorted(entries, key=lambda entry: (entry["round"], entry["chain"]))
-        lines = self._as_lines(entries)
+        texts = self._as_json(entries)
         with atomic_write(self.path / "samples" / "index.json") as stream:
             stream.write(f'{{"format": {INDEX_FORMAT}, "samples": [\n')
-            stream.writelines(line if i == 0 else f",\n{line}" for i, line in enumerate(lines))
+            stream.writelines(text if i == 0 else f",\n{text}" for i, text in enumerate(texts))
             stream.write("\n]}\n")
         named, now = set(files_of(entries)), time.monotonic()
         known = dict.fromkeys(dropped, now) | self._dropped
         self._dropped = {name: since for name, since in known.items() if name not in named}
         self.delete_dropped(now - OUTLIVES)
 
-    def _as_lines(self, entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    def _as_json(self, entries: Iterable[Mapping[str, Any]]) -> list[str]:
         """Index entries as JSON. Those that stay from one index to the next become text once: of
         many topics an entry holds many numbers."""
-        known, self._texts, lines = self._texts, {}, []
+        known, self._texts, texts = self._texts, {}, []
         for entry in entries:
-            before, line = known.get(entry["file"], (None, ""))
+            before, text = known.get(entry["file"], (None, ""))
             if before != entry:
-                line = json.dumps(entry, ensure_ascii=False)
-            self._texts[entry["file"]] = dict(entry), line
-            lines.append(line)
-        return lines
+                text = json.dumps(entry, ensure_ascii=False)
+            self._texts[entry["file"]] = dict(entry), text
+            texts.append(text)
+        return texts
 
     def delete_dropped(self, until: float = math.inf) -> None:
         """Deletes the files that indices no longer name, if they were dropped ``until`` a time of
@@ -534,24 +504,3 @@ class RunDirectory:
         both are damaged."""
         notice = checkpoints.recover(self._checkpoints)
         self.notices = [] if notice is None else [notice]
-
-
-def _text_lines(path: Path) -> list[str]:
-    """What is no UTF-8 is kept, to be found at its line."""
-    if not path.exists():
-        return []
-    return path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-
-
-def _object(line: str) -> dict[str, Any] | None:
-    """The JSON object of a line; None where it is none."""
-    with suppress(ValueError, RecursionError):
-        record = json.loads(line)
-        return record if isinstance(record, dict) else None
-    return None
-
-
-def _is_past(record: Mapping[str, Any], last: Mapping[str, int]) -> bool:
-    """Whether a line, which may be damaged, is of a later time than one of these clocks."""
-    times = ((record.get(clock), end) for clock, end in last.items())
-    return any(type(now) is int and now > end for now, end in times)
