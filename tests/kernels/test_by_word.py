@@ -13,10 +13,10 @@ from scipy.stats import chi2
 from topicmc.kernels import by_word, by_word_slots, scratch
 from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.held import blocks_of, held_blocks
-from topicmc.kernels.lanes import pick_block, tables
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.prior import no_prior
 from topicmc.kernels.random import stream_key
+from topicmc.kernels.tables import pick_block, tables
 from topicmc.kernels.word_order import BATCH, BEGINS, PIECE, cut, order_tile
 
 KEY = stream_key(3, "by word")

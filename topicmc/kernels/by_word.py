@@ -18,12 +18,7 @@ from numba import njit
 from topicmc.kernels.gibbs import UNIT, inverse_sums
 from topicmc.kernels.held import hold
 from topicmc.kernels.lanes import (
-    LANES,
-    LARGEST_SLICE,
-    TABLE_EXTRA,
-    TABLE_HEAD,
     add,
-    close,
     fma,
     levels,
     load,
@@ -31,17 +26,24 @@ from topicmc.kernels.lanes import (
     peek,
     peek_level,
     philox_lanes,
-    pick_block,
-    pick_lane,
     prefetch,
     replace,
     splat,
     store,
-    surround,
     to_floats,
 )
+from topicmc.kernels.padding import LANES
 from topicmc.kernels.prior import Beta, entry, entry_lanes, row_of
 from topicmc.kernels.scratch import kept
+from topicmc.kernels.tables import (
+    LARGEST_SLICE,
+    TABLE_EXTRA,
+    TABLE_HEAD,
+    close,
+    pick_block,
+    pick_lane,
+    surround,
+)
 from topicmc.kernels.word_order import BATCH, BEGINS, Tile, of_words
 
 _ONE, _NONE = np.float32(1), np.float32(0)

@@ -15,7 +15,7 @@ from topicmc.kernels import by_word, by_word_slots, by_word_start
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.gibbs import Assignments, check
-from topicmc.kernels.lanes import aligned_empty
+from topicmc.kernels.padding import aligned_empty
 from topicmc.kernels.prior import no_prior
 from topicmc.kernels.threads import Threads
 from topicmc.kernels.word_order import LONGEST, cut, of_words, order_tile, word_ranges

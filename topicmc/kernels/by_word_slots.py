@@ -25,13 +25,8 @@ from topicmc.kernels.by_word import fill_uniforms
 from topicmc.kernels.gibbs import UNIT, inverse_sums
 from topicmc.kernels.held import blocks_of, drop_if
 from topicmc.kernels.lanes import (
-    LANES,
-    LARGEST_SLICE,
-    TABLE_EXTRA,
-    TABLE_HEAD,
     add,
     bits_of,
-    close,
     count_at_most,
     fma,
     gather,
@@ -41,17 +36,24 @@ from topicmc.kernels.lanes import (
     one_less_where,
     peek,
     peek_bits,
-    pick,
-    pick_lane,
     prefetch,
     splat,
     store,
-    surround,
     swap_where,
     to_floats,
 )
+from topicmc.kernels.padding import LANES
 from topicmc.kernels.prior import Beta, Rows, entry, entry_lanes, row_of
 from topicmc.kernels.scratch import kept
+from topicmc.kernels.tables import (
+    LARGEST_SLICE,
+    TABLE_EXTRA,
+    TABLE_HEAD,
+    close,
+    pick,
+    pick_lane,
+    surround,
+)
 from topicmc.kernels.trees import scan
 from topicmc.kernels.word_order import BATCH, BEGINS, Tile
 

@@ -7,22 +7,11 @@ from numba import njit
 
 from topicmc.kernels.by_word import fill_uniforms
 from topicmc.kernels.gibbs import UNIT, draw_prior, inverse_sums
-from topicmc.kernels.lanes import (
-    LANES,
-    TABLE_HEAD,
-    add,
-    close,
-    levels,
-    load,
-    mul,
-    pick,
-    prefetch,
-    splat,
-    store,
-    tables,
-)
+from topicmc.kernels.lanes import add, levels, load, mul, prefetch, splat, store
+from topicmc.kernels.padding import LANES
 from topicmc.kernels.prior import Beta, entry_lanes, row_of
 from topicmc.kernels.scratch import kept
+from topicmc.kernels.tables import TABLE_HEAD, close, pick, tables
 from topicmc.kernels.word_order import BEGINS, Tile
 
 

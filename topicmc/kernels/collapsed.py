@@ -18,29 +18,22 @@ from numba import njit
 from numpy.typing import DTypeLike
 
 from topicmc.kernels.lanes import (
-    LANES,
-    LARGEST_SLICE,
-    TABLE_EXTRA,
-    TABLE_HEAD,
     add,
-    aligned_zeros,
-    close,
     load,
     mul,
     one_hot,
     peek,
     philox_lanes,
-    pick,
     prefetch,
     replace,
     splat,
     store,
-    surround,
     to_floats,
 )
-from topicmc.kernels.padding import padded_size
+from topicmc.kernels.padding import LANES, aligned_zeros, padded_size
 from topicmc.kernels.prior import Beta, entry, entry_lanes, row_of
 from topicmc.kernels.scratch import kept
+from topicmc.kernels.tables import LARGEST_SLICE, TABLE_EXTRA, TABLE_HEAD, close, pick, surround
 
 _ONE = np.int32(1)
 # Tokens from asking for a word's counts to reading them.

@@ -14,29 +14,23 @@ from numba import njit
 
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.lanes import (
-    LANES,
-    TABLE_HEAD,
     add,
-    aligned_empty,
-    aligned_zeros,
-    close,
     div,
     load,
     mul,
     one_hot,
     peek,
     philox_lanes,
-    pick,
     prefetch,
     replace,
     splat,
     store,
-    tables,
     to_floats,
     to_ints,
 )
-from topicmc.kernels.padding import padded_size
+from topicmc.kernels.padding import LANES, aligned_empty, aligned_zeros, padded_size
 from topicmc.kernels.prior import Beta, entry, entry_lanes, row_of
+from topicmc.kernels.tables import TABLE_HEAD, close, pick, tables
 from topicmc.kernels.threads import Threads
 
 UNASSIGNED = np.uint16(0xFFFF)

@@ -8,7 +8,8 @@ A bit that is not set says that all counts of its block are zero. One that is se
 import numpy as np
 from numba import njit
 
-from topicmc.kernels.lanes import LANES, lowest_bit
+from topicmc.kernels.lanes import lowest_bit
+from topicmc.kernels.padding import LANES
 
 _BITS = 64
 _ONE = np.uint64(1)

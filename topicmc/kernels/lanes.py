@@ -13,16 +13,12 @@ not depend on the processor.
 Indices count array elements and are never checked: the caller does that, once per kernel.
 """
 
-from collections.abc import Callable
-
-import numpy as np
 from llvmlite import ir
 from llvmlite.ir import instructions
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import PrimitiveModel
 from numba.extending import intrinsic, register_model
-from numpy.typing import DTypeLike
 
 from topicmc.kernels.padding import LANES
 
@@ -435,93 +431,3 @@ def philox_lanes(typingctx, key, c0, c1, c2, c3, out, index):
 
     counter = types.int64
     return types.void(types.uint64, counter, counter, counter, counter, out, types.intp), emit
-
-
-# A cumulative table of one draw: a block that ends in zero, a block for the sums over lanes, the
-# blocks of the topics, and blocks of infinity so that `pick` may read on past the end.
-_STRIDE = 8
-TABLE_HEAD = 2 * LANES
-TABLE_EXTRA = TABLE_HEAD + _STRIDE * LANES
-# Beyond this share of a total, a token's own slice would leave too few digits of the rest.
-LARGEST_SLICE = np.float32(1 - 1 / 64)
-
-
-def tables(n_tables: int, n_padded: int) -> np.ndarray:
-    """Empty cumulative tables for `pick`: float32 (n_tables, n_padded + TABLE_EXTRA), aligned."""
-    out = aligned_zeros((n_tables, n_padded + TABLE_EXTRA), np.float32)
-    out[:, TABLE_HEAD + n_padded :] = np.inf
-    return out
-
-
-def surround(kept: np.ndarray, n_padded: int) -> np.ndarray:
-    """`tables` in scratch space, flat float32 (n (n_padded + TABLE_EXTRA),), whatever was there."""
-    rows = kept.reshape(-1, n_padded + TABLE_EXTRA)
-    rows[:, :TABLE_HEAD], rows[:, TABLE_HEAD + n_padded :] = 0, np.inf
-    return kept
-
-
-def aligned_zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
-    """Zeros that start at a cache line, so that no vector of a row straddles two."""
-    return _aligned(np.zeros, shape, dtype)
-
-
-def aligned_empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
-    """As `aligned_zeros`, with whatever was there: threads write it sooner than one clears it."""
-    return _aligned(np.empty, shape, dtype)
-
-
-def _aligned(
-    make: Callable[..., np.ndarray], shape: int | tuple[int, ...], dtype: DTypeLike
-) -> np.ndarray:
-    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    raw = make(n_bytes + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    return raw[start : start + n_bytes].view(dtype).reshape(shape)
-
-
-@njit(inline="always")
-def close(table, start, row):
-    """Completes a table whose last block is `row` by its sums over lanes; returns the total."""
-    sums = prefix(row)
-    store(table, start + LANES, sums)
-    return last(sums)
-
-
-@njit(inline="always")
-def pick(table, start, n_padded, target):
-    """The topic at which the sum of weights, lane after lane, passes the target.
-
-    With target = u · total, u uniform on [0, 1), that is a draw in proportion to the weights.
-    Weight k is in lane k % 16 of block k // 16; from table[start + TABLE_HEAD] on lie the sums of
-    each lane over blocks so far, and before them the sums over lanes (`close`). First a lane is
-    found, then a block within it, both by counting: searching would branch on random bits.
-
-    Returns −1 when target ≥ total, when it is NaN, or when it falls into a gap left by rounding
-    (less than once in 10⁶ draws); the caller needs an answer for that. A topic of zero weight is
-    never returned: below the sum that passes the target is one that does not.
-    """
-    lane, rest = pick_lane(table, start, target)
-    return pick_block(table, start, n_padded, lane, rest)
-
-
-@njit(inline="always")
-def pick_lane(table, start, target):
-    """The lane of `pick`, and what is left of the target within it."""
-    lane = count_at_most(load(table, start + LANES), target)
-    return lane, target - peek(table, start + LANES - 1 + lane)
-
-
-@njit(inline="always")
-def pick_block(table, start, n_padded, lane, rest):
-    """The topic of `pick`, once its lane is known."""
-    # By their bits, which is quicker; and what rounding has left below zero is a gap then.
-    column = start + TABLE_HEAD + lane
-    n_blocks = n_padded // LANES
-    bits, coarse = bits_of(rest), 0
-    for end in range(_STRIDE - 1, n_blocks, _STRIDE):
-        coarse += np.intp(peek_bits(table, column + LANES * end) <= bits)
-    block = _STRIDE * coarse
-    column += LANES * block
-    for step in range(_STRIDE - 1):
-        block += np.intp(peek_bits(table, column + LANES * step) <= bits)
-    return LANES * block + lane if lane < LANES and block < n_blocks else -1

@@ -12,19 +12,8 @@ random numbers.
 import numpy as np
 from numba import njit
 
-from topicmc.kernels.lanes import (
-    LANES,
-    add,
-    aligned_zeros,
-    fma,
-    last,
-    load,
-    mul,
-    prefetch,
-    prefix,
-    splat,
-    store,
-)
+from topicmc.kernels.lanes import add, fma, last, load, mul, prefetch, prefix, splat, store
+from topicmc.kernels.padding import LANES, aligned_zeros
 from topicmc.kernels.threads import Threads
 
 MAX_SWEEPS = 50

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 from numpy.typing import DTypeLike
 
-from topicmc.kernels.lanes import aligned_zeros
+from topicmc.kernels.padding import aligned_zeros
 
 _LOCAL = threading.local()
 

@@ -21,27 +21,21 @@ from numba import njit
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.gibbs import Assignments, check, draw_prior, inverse_sums, pieces_of
 from topicmc.kernels.lanes import (
-    LANES,
-    LARGEST_SLICE,
-    TABLE_EXTRA,
-    TABLE_HEAD,
     add,
-    aligned_zeros,
-    close,
     gather,
     load,
     mul,
     peek,
     philox_lanes,
-    pick,
     prefetch,
     replace,
     splat,
     store,
-    tables,
     to_floats,
 )
+from topicmc.kernels.padding import LANES, aligned_zeros
 from topicmc.kernels.prior import Beta, entry, entry_gather, row_of
+from topicmc.kernels.tables import LARGEST_SLICE, TABLE_EXTRA, TABLE_HEAD, close, pick, tables
 from topicmc.kernels.threads import Threads
 from topicmc.kernels.trees import descend, end_of, mass, plant, scan
 

@@ -14,9 +14,7 @@ import numpy as np
 from numba import njit
 
 from topicmc.kernels.lanes import (
-    LANES,
     add,
-    aligned_zeros,
     count_at_most,
     last,
     load,
@@ -28,6 +26,7 @@ from topicmc.kernels.lanes import (
     store,
     to_floats,
 )
+from topicmc.kernels.padding import LANES, aligned_zeros
 from topicmc.kernels.prior import Rows, entry, entry_lanes, row_of
 from topicmc.kernels.threads import Threads
 

@@ -18,8 +18,7 @@ import numpy as np
 from topicmc.corpora import Documents
 from topicmc.host.machine import available_cores
 from topicmc.kernels import mixes
-from topicmc.kernels.lanes import aligned_zeros
-from topicmc.kernels.padding import padded_size, padded_topics
+from topicmc.kernels.padding import aligned_zeros, padded_size, padded_topics
 from topicmc.kernels.threads import Threads
 
 _BLOCK_VALUES = 1 << 22  # documents × topics looked at together
