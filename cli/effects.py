@@ -75,7 +75,8 @@ def effects(
     from topicmc.export.effects import write_effects
     from topicmc.models.lda.run import TopicRun
     from topicmc.storage.files import check_new_file
-    from topicmc.topics.effects import effects_of, groups_of
+    from topicmc.topics.document_groups import groups_of
+    from topicmc.topics.effects import effects_of
     from topicmc.topics.labels import Labels
     from topicmc.topics.uncertainty import posterior_of
 

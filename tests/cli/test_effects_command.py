@@ -12,7 +12,7 @@ from shell import one_sentence, show_bars, topicmc
 
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.passes import told_of_samples
-from topicmc.topics.effects import Groups
+from topicmc.topics.document_groups import Groups
 
 SUBJECTS = {"left": "tax school health union wage", "right": "border army market church farm"}
 TRAIN = ("--topics", 2, "--sampler", "adlda", "--epochs", 60, "--threads", 1, "--progress", "none")

@@ -200,7 +200,7 @@ def test_old_runs_are_exported(format, old, done):
 
 @pytest.mark.parametrize("name", ["adlda-two-chains", "scir", "scir-interrupted-in-start"])
 def test_old_runs_are_shown(name, old, done, monkeypatch):
-    monkeypatch.setattr("topicmc.topics.effects.LEAST_DOCUMENTS", 2)  # of each year
+    monkeypatch.setattr("topicmc.topics.document_groups.LEAST_DOCUMENTS", 2)  # of each year
     for options in ((), ("--details",), ("--uncertainty",)):
         assert "telescope" in done("topics", name, *options)
     assert "topic 1" in done("topics", name, "--topic", 1)

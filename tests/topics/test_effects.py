@@ -13,13 +13,13 @@ from synthetic import lda_documents
 from topicmc.corpora import prepare
 from topicmc.errors import UsageError
 from topicmc.kernels.threads import Threads
+from topicmc.topics.document_groups import groups_of
 from topicmc.topics.editing import Edits, edit
 from topicmc.topics.effects import (
     Sums,
     _difference,
     change_of,
     effects_of,
-    groups_of,
     rows_of,
 )
 from topicmc.topics.prevalence import Moments, Prevalence
@@ -449,7 +449,7 @@ def test_a_column_of_too_many_values(monkeypatch):
             assert number <= 3
             return {"text": f"text {number}"}
 
-    monkeypatch.setattr("topicmc.topics.effects.MOST_GROUPS", 3)
+    monkeypatch.setattr("topicmc.topics.document_groups.MOST_GROUPS", 3)
     corpus = SimpleNamespace(columns=Columns(), n_docs=10)
     with pytest.raises(UsageError, match="--by text: has more than 3 values; name a column of fe"):
         groups_of(corpus, "text")
@@ -488,7 +488,7 @@ def test_a_column_of_dates_leads_to_periods(tmp_path, monkeypatch):
         groups_of(corpus, "date")
     with pytest.raises(UsageError, match="; name another column$"):
         groups_of(corpus, "code")
-    monkeypatch.setattr("topicmc.topics.effects.MOST_GROUPS", 3)
+    monkeypatch.setattr("topicmc.topics.document_groups.MOST_GROUPS", 3)
     with pytest.raises(UsageError, match="--by date: has more than 3 values" + way):
         groups_of(corpus, "date")
     monkeypatch.setattr(corpus, "times", np.full(30, np.datetime64("2001-07-01")))
