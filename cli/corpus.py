@@ -234,7 +234,7 @@ def _print_made(made: Corpus, as_json: bool) -> None:
 def _needs(corpus: Corpus, topics: int | None) -> dict[str, Any]:
     """What a run needs here, if only its number of topics is given, if that; None where the
     corpus is too small for any."""
-    from topicmc.models.lda.jobs import disk_of, memory_of
+    from topicmc.models.lda.planning.planned import disk_of, memory_of
     from topicmc.models.lda.settings import TrainConfig
     from topicmc.settings.values import AUTO
 

@@ -356,6 +356,7 @@ def _dry_run(
 ) -> None:
     from topicmc.corpora import Corpus
     from topicmc.models.lda import jobs
+    from topicmc.models.lda.planning.planned import disk_of
 
     opened = None if corpus is None else Corpus.open(corpus)
     config = TrainConfig(**settings)
@@ -368,5 +369,5 @@ def _dry_run(
         return
     tell_settings(shown)
     if resolved is not None and opened is not None:
-        disk = in_units(jobs.disk_of(resolved, opened))
+        disk = in_units(disk_of(resolved, opened))
         click.echo(f"such a run takes up to {disk} of disk", err=True)

@@ -7,8 +7,8 @@ import pytest
 from topicmc.errors import UsageError
 from topicmc.models.lda.collapsed.defaults import blocks_of_sweep
 from topicmc.models.lda.extent import Extent
-from topicmc.models.lda.jobs import on_workers
 from topicmc.models.lda.planning.defaults import needs_pace, resolve
+from topicmc.models.lda.planning.other_workers import on_workers
 from topicmc.models.lda.planning.pace import Machine
 from topicmc.models.lda.planning.sampler_choice import check_honoured, choose, token_bytes
 from topicmc.models.lda.settings import TrainConfig

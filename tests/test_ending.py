@@ -17,8 +17,8 @@ from topicmc.engine.listeners import Remarks, Silent
 from topicmc.engine.progress import advice_to_train
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
-from topicmc.models.lda import jobs
 from topicmc.models.lda.model import look_of
+from topicmc.models.lda.planning.planned import planned
 from topicmc.models.lda.progress import reached, remarks
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
@@ -180,12 +180,12 @@ def test_a_run_is_looked_at_when_it_comes_to_its_end(small_corpus, tmp_path, mon
 
 
 def test_a_default_run_trains_until_it_has_converged(small_corpus):
-    def planned(**given) -> TrainConfig:
-        return jobs.planned(TrainConfig(**given), small_corpus, LocalTransport(1)).config
+    def run(**given) -> TrainConfig:
+        return planned(TrainConfig(**given), small_corpus, LocalTransport(1)).config
 
-    assert (planned().until, planned().epochs) == ("converged", 9000)
-    assert planned(sampler="scir").epochs == 9000  # of kept assignments
-    minibatches = planned(sampler="scir", remember=False)
+    assert (run().until, run().epochs) == ("converged", 9000)
+    assert run(sampler="scir").epochs == 9000  # of kept assignments
+    minibatches = run(sampler="scir", remember=False)
     assert (minibatches.until, minibatches.updates) == ("converged", 1800)
-    assert planned(epochs=9.0).until == planned(until="end").until == "end"
-    assert planned(time_budget=9.0, until="converged").until == "converged"
+    assert run(epochs=9.0).until == run(until="end").until == "end"
+    assert run(time_budget=9.0, until="converged").until == "converged"

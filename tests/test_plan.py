@@ -22,6 +22,7 @@ from topicmc.models.lda.planning.plan import (
     seconds_of_sweeps,
     work_of_start,
 )
+from topicmc.models.lda.planning.planned import planned
 from topicmc.models.lda.planning.sampler_choice import GROWTH_SHARE, SUBSET_LEAST
 from topicmc.models.lda.planning.starts import (
     ANNEALED_SHARE,
@@ -390,8 +391,8 @@ def test_the_pace_is_taken_for_a_while(small_corpus, monkeypatch):
 
 
 def test_more_topics_than_documents_are_remarked_on(small_corpus):
-    plan = jobs.planned(TrainConfig(topics=301, epochs=9.0), small_corpus, LocalTransport(1))
+    plan = planned(TrainConfig(topics=301, epochs=9.0), small_corpus, LocalTransport(1))
     assert any(told.startswith("301 topics are more than there are documents (300)")
                for told in plan.remarks)  # fmt: skip
-    plan = jobs.planned(TrainConfig(topics=300, epochs=9.0), small_corpus, LocalTransport(1))
+    plan = planned(TrainConfig(topics=300, epochs=9.0), small_corpus, LocalTransport(1))
     assert not any("documents" in told for told in plan.remarks)

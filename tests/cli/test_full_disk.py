@@ -16,9 +16,10 @@ from trained import StopAfter, train
 from topicmc.cli.printing import in_units
 from topicmc.errors import DataError
 from topicmc.export import FORMATS
-from topicmc.models.lda import jobs, memory
+from topicmc.models.lda import memory
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.defaults import resolve
+from topicmc.models.lda.planning.planned import disk_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import write_sample
 from topicmc.models.lda.settings import Resolved, TrainConfig
@@ -148,7 +149,7 @@ def test_members_of_a_start_take_what_is_stated(small_corpus, tmp_path):
     run, outcome = train(settings, small_corpus, tmp_path / "run", StopAfter(22))
     assert outcome.interrupted and len(list(run.path.rglob("member-*.npy"))) == 2 * 10
     taken = sum(path.stat().st_size for path in run.path.rglob("*.np[yz]"))
-    stated = jobs.disk_of(Resolved.from_dict(run.facts()["config"]), small_corpus)
+    stated = disk_of(Resolved.from_dict(run.facts()["config"]), small_corpus)
     assert stated / 2 < taken < stated
 
 

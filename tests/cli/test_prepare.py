@@ -15,7 +15,7 @@ from topicmc.cli.prepare import _FORMATS, prepare
 from topicmc.corpora import Corpus, verify
 from topicmc.corpora.readers.sources import FORMATS
 from topicmc.errors import UsageError
-from topicmc.models.lda.jobs import memory_of
+from topicmc.models.lda.planning.planned import memory_of
 from topicmc.models.lda.settings import TrainConfig
 
 DOCWORD = "4\n5\n6\n1 1 2\n1 5 1\n2 2 1\n3 2 1\n3 3 40\n3 4 1\n"

@@ -20,7 +20,6 @@ from topicmc.corpora.of_runs import (
     open_corpus,
     place_of,
 )
-from topicmc.engine.compiling import compiling
 from topicmc.engine.lifecycle import (
     begin,
     check_alike,
@@ -30,22 +29,21 @@ from topicmc.engine.lifecycle import (
     take_up,
     with_saved_chains,
 )
-from topicmc.engine.schedule import split_groups
 from topicmc.engine.transport.base import Transport
-from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
 from topicmc.host import machine
 from topicmc.kernels.batch import check_lengths
-from topicmc.models.lda import memory
-from topicmc.models.lda.collapsed.growing import Schedule
-from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.formats import config_of_format_1
 from topicmc.models.lda.origin import draft, inherited
 from topicmc.models.lda.partition import pieces, share_out
-from topicmc.models.lda.planning.calibration import measured
-from topicmc.models.lda.planning.defaults import needs_pace, resolve
-from topicmc.models.lda.planning.pace import Machine, Pace
-from topicmc.models.lda.planning.plan import remarks
+from topicmc.models.lda.planning.other_workers import (
+    in_epochs,
+    on_workers,
+    remarks_on_start,
+    with_asked_batches,
+    with_usual_blocks,
+)
+from topicmc.models.lda.planning.planned import Plan, disk_of, planned, remarks_on_disk
 from topicmc.models.lda.planning.sampler_choice import check_averages, check_honoured
 from topicmc.models.lda.priors.given import Given, given_prior
 from topicmc.models.lda.run import TopicRun
@@ -63,7 +61,6 @@ from topicmc.storage.files import (
 from topicmc.storage.run_fields import settings_in
 from topicmc.storage.runs import made_by
 
-NOTHING_GIVEN = Given()
 RESUMABLE = (*groups.RESUMABLE, "average_until")
 
 
@@ -236,7 +233,7 @@ def _create(
     remarks = [*given.remarks_on(plan.config, corpus.n_words, corpus.n_tokens), *remarks]
     if origin is not None:
         remarks = [origin.remark(), *remarks]
-    remarks = [*remarks, *_remarks_on_disk(run_path, disk_of(plan.config, corpus))]
+    remarks = [*remarks, *remarks_on_disk(run_path, disk_of(plan.config, corpus))]
     labels = {str(k): name for k, name in given.labels.items()}
     facts = {
         **made_by(*PACKAGES),
@@ -302,13 +299,14 @@ def resume(
                 " cannot change; start a new run instead"
             )
     corpus, found = open_corpus(run, corpus_path), corpus_facts_of(run, corpus_path)
-    config = _in_epochs(config, corpus, transport)
-    config = _with_asked_batches(config, asked, told, transport.n_workers)
-    config = _with_usual_blocks(config, corpus, transport, told).on_these_cores(facts)
+    n_workers = transport.n_workers
+    config = in_epochs(config, corpus, n_workers)
+    config = with_asked_batches(config, asked, told, n_workers)
+    config = with_usual_blocks(config, corpus, n_workers, told).on_these_cores(facts)
     names = ("chains", "groups", "average_until", "batch_size", "trajectory")
     before = {name: getattr(config, name) for name in names}  # blocks that nobody set are open
-    config = on_workers(config, transport.n_workers).without_lengths(changes)
-    run.notices += _remarks_on_start(run, config, before)
+    config = on_workers(config, n_workers).without_lengths(changes)
+    run.notices += remarks_on_start(run, config, before)
     known = Given(matrix=run.additions())
     resolved = planned(replace(config, **changes), corpus, transport, given=known).config
     until = changes.get("average_until")
@@ -318,135 +316,6 @@ def resume(
     asked = {**resolved.asked_otherwise(before), **asked, **resolved.asked_otherwise(told)}
     go_on(run, transport, resolved, changes, asked=asked, corpus=found)
     return resolved, corpus, run
-
-
-def _in_epochs(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
-    """The settings for another number of workers. A run that was to make so many blocks of each
-    worker's documents has as many epochs as these come to."""
-    if transport.n_workers == config.workers or not config.keeps_assignments:
-        return config
-    if config.updates is None or config.epochs is None:  # some of earlier versions have no epochs
-        return config
-    whole = resolve(config, Extent.of(corpus))
-    return replace(config, epochs=Schedule(whole, corpus).passes(config.updates))
-
-
-def _with_asked_batches(
-    config: TrainConfig, asked: Mapping[str, Any], told: Mapping[str, Any], n_workers: int
-) -> TrainConfig:
-    """The settings for another number of workers, with batches as they were ``asked`` for, which
-    more workers had cut down; what does not fit now is cut again. Who tells the size that they have
-    now keeps it."""
-    is_kept = told.get("batch_size", AUTO) not in (AUTO, asked.get("batch_size"))
-    if n_workers == config.workers or is_kept:
-        return config
-    return replace(config, batch_size=asked.get("batch_size", config.batch_size))
-
-
-def _with_usual_blocks(
-    config: TrainConfig, corpus: Corpus, transport: Transport, told: Mapping[str, Any]
-) -> TrainConfig:
-    """The settings for another number of workers. Where blocks, or how many are drawn before
-    workers synchronise, are the usual ones and not ``told``, they are left open, to become those of
-    a new run."""
-    is_same = transport.n_workers == config.workers
-    of_blocks = config.updates is not None and config.epochs is None  # so long the run is
-    if is_same or not config.keeps_assignments or of_blocks:
-        return config
-    size = Extent.of(corpus)
-    usual = [
-        name
-        for name in ("batch_size", "trajectory")
-        if told.get(name, AUTO) == AUTO
-        and getattr(resolve(replace(config, **{name: AUTO}), size), name) == getattr(config, name)
-    ]
-    return replace(config, **dict.fromkeys(usual, AUTO))
-
-
-def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
-    """The settings with another number of workers: each still holds at most one chain of
-    minibatches, so such chains beyond their number are given up."""
-    if n_workers == config.workers:
-        return config
-    if config.keeps_assignments:
-        # Updates are blocks of each worker's documents; epochs mean the same on any number.
-        updates = config.updates if config.epochs is None else None
-        return replace(config, workers=n_workers, updates=updates)
-    chains = min(config.chains, n_workers)
-    groups = _groups_of(config, chains)
-    if groups is None:
-        several = (n for n in range(1, config.chains) if _groups_of(config, n) is not None)
-        fit = ", ".join(map(str, several))
-        raise UsageError(
-            f"{n_workers} workers hold {chains} of the {config.chains} chains, whose groups"
-            f" (--groups {config.groups}) would be mixed; go on with {fit} or {config.chains}"
-        )
-    return replace(config, workers=n_workers, chains=chains, groups=groups)
-
-
-def _remarks_on_start(run: TopicRun, config: TrainConfig, before: Mapping[str, Any]) -> list[str]:
-    """That fewer chains than ``before`` go on with a start that was meant for the averages of all:
-    the more of them there are, the fewer updates it has."""
-    fewer = config.chains < before["chains"] and before["groups"] < before["chains"]
-    if not fewer or not all(entry["burn_in"] for entry in run.sample_index()):
-        return []
-    return [
-        f"the start of this run, {config.anneal_updates:,} updates, was meant for"
-        f" {before['chains']} chains that are averaged; with --workers {config.workers} a new run"
-        " has a longer one, and may find better topics"
-    ]
-
-
-def _groups_of(config: TrainConfig, chains: int) -> int | None:
-    """How many groups the first chains form, if each is in the one that it was in; None where no
-    number of groups says so."""
-    groups: Any = config.groups
-    kept = [[c for c in g if c < chains] for g in split_groups(config.chains, groups)]
-    kept = [group for group in kept if group]
-    return len(kept) if split_groups(chains, len(kept)) == kept else None
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Resolved settings, what there is to say of them, and the pace of the machine
-    that they rest on, where it was measured."""
-
-    config: Resolved
-    remarks: list[str]
-    pace: Pace | None
-
-
-def planned(
-    config: LdaSettings,
-    corpus: Corpus,
-    transport: Transport,
-    share: machine.Share | None = None,
-    tell: Callable[[str], None] | None = None,
-    given: Given = NOTHING_GIVEN,
-) -> Plan:
-    """The settings resolved for a corpus, what is ``given`` of the prior and, within a time budget,
-    for the pace of this machine; UsageError when memory or corpus cannot bear them, or the
-    transport has not as many workers.
-
-    Collective, unless the ``share`` of the machine is given, and then nothing is measured.
-    """
-    if config.workers != transport.n_workers:
-        raise UsageError(
-            f"--workers {config.workers}, but the transport has {transport.n_workers}; give it as"
-            " many"
-        )
-    alone, share = share is not None, share or machine.share(transport)
-    threads = share.cores if config.threads == AUTO else config.threads
-    size, each = Extent.of(corpus), _of_each(transport, share)
-    resolved = resolve(config, size, each)
-    _check_memory(resolved, corpus, transport, share, given)
-    if not alone and needs_pace(config):
-        with compiling(tell):
-            each = each._replace(pace=measured(corpus, resolved, threads, transport))
-        resolved = resolve(config, size, each)
-        _check_memory(resolved, corpus, transport, share, given)
-    resolved = replace(resolved, threads=threads)
-    return Plan(resolved, remarks(config, resolved, size, each), each.pace)
 
 
 @dataclass(frozen=True)
@@ -476,65 +345,3 @@ def _new_run(
 def checked(config: LdaSettings, corpus: Corpus, transport: Transport) -> Resolved:
     """The settings that a new run would have; UsageError where `start` raises one of them."""
     return _new_run(config, corpus, transport).plan.config
-
-
-def _sizes(config: Resolved, corpus: Corpus) -> memory.Sizes:
-    """Of a corpus, and of a minibatch of it where there are such."""
-    return memory.sizes_of(corpus, 0 if config.keeps_assignments else config.batch_size)
-
-
-def _check_memory(
-    config: Resolved, corpus: Corpus, transport: Transport, share: machine.Share, given: Given
-) -> None:
-    sizes = _sizes(config, corpus)._replace(prior_rows=given.n_rows)
-    hosted = len(transport.workers)
-    needed = memory.needed(config, sizes, hosted, share.processes)
-    free = machine.too_little(needed, share.processes)
-    if free is None:
-        return
-    usable = free - share.processes * machine.COMPILING
-    fewer = memory.most_topics(config, sizes, hosted, usable, share.processes)
-    raise UsageError(
-        f"--topics {config.topics} over {corpus.n_words:,} words needs about"
-        f" {needed / 1e9:.1f} GB of memory, most of it for"
-        f" {memory.largest(config, sizes, hosted).name}, and {free / 1e9:.1f} GB are free; "
-        + (f"use --topics {fewer} or fewer," if fewer else "use fewer chains or local workers,")
-        + " or prune the vocabulary; to go on with a run, free some"
-    )
-
-
-def memory_of(config: LdaSettings, corpus: Corpus) -> tuple[Resolved, int]:
-    """The settings that a run on this machine would use, and the bytes of memory that it would
-    need at most; UsageError when the corpus cannot bear them."""
-    transport = LocalTransport(config.workers)
-    each = _of_each(transport, machine.share(transport))
-    config = resolve(config, Extent.of(corpus), each)
-    sizes = _sizes(config, corpus)
-    return config, memory.needed(config, sizes, config.workers)
-
-
-def disk_of(config: Resolved, corpus: Corpus) -> int:
-    """Bytes of disk that a run with these settings takes at most, about."""
-    return memory.disk(config, _sizes(config, corpus))
-
-
-def _remarks_on_disk(run_path: Path, needed: int) -> list[str]:
-    """That a disk may become full, or the memory in which a folder lies."""
-    place = next(p for p in (run_path, *run_path.parents) if p.exists())
-    free, where = shutil.disk_usage(place).free, "disk"
-    if machine.lies_in_memory(place):
-        free = min(free, machine.available_memory() or free)
-        where = "memory, in which this folder lies"
-    if needed <= free:
-        return []
-    return [
-        f"may take up to {needed / 1e9:.1f} GB of {where}, and {free / 1e9:.1f} GB are free there;"
-        " fewer --samples take less"
-    ]
-
-
-def _of_each(transport: Transport, share: machine.Share) -> Machine:
-    """What each worker has, if those of a process share what it has."""
-    memory, hosted = share.least_memory, len(transport.workers)
-    cores = max(1, share.least_cores // hosted)
-    return Machine(cores, None if memory is None else memory // hosted)
