@@ -21,6 +21,7 @@ from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.samplers.running_mean import MeanChain, note, running_mean
 from topicmc.samplers.state import TopicCounts, sum_topics
 from topicmc.samplers.steps import step_size
+from topicmc.topics.uncertainty import posterior_of
 
 START = 6
 
@@ -107,6 +108,18 @@ def test_averaging_that_begins_again_empties_it(small_corpus, tmp_path):
     training = ended(resumed(tmp_path / "run", 2, updates=40, average_until=28))
     for chain in training.method.held["chains"].values():
         assert chain.weight_sum == pytest.approx(weight(training.config, 29, 40))
+
+
+def test_averaging_that_has_ended_leaves_one_start(small_corpus, tmp_path):
+    """Whatever the settings say by now; the run began without."""
+    more = {"workers": 2, "trajectory": 2}
+    trained(small_corpus, tmp_path / "run", 20, average_until=0, **more)
+    assert not posterior_of([TopicRun.open(tmp_path / "run")]).have_one_start
+    ended(resumed(tmp_path / "run", 2, updates=40, average_until=28))
+    ended(resumed(tmp_path / "run", 2, updates=60, average_until=0))
+    run = TopicRun.open(tmp_path / "run")
+    assert run.facts()["config"]["average_until"] == 0
+    assert posterior_of([run]).have_one_start
 
 
 def test_averaging_that_begins_again_to_the_end_leaves_a_run_that_can_be_read(

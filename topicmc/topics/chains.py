@@ -202,7 +202,8 @@ def _start_of(chain: MatchedChain) -> tuple[Any, ...]:
     states = (facts.get("origin") or {}).get("states")
     if states:
         return (states[group % len(states)]["checksum"],)
-    never_averaged = config.get("average_until") == begun.get("average_until") == 0
+    until = config.get("average_until"), begun.get("average_until")
+    never_averaged = until == (0, 0) and "averaged" not in facts  # before it was told anew
     begin_apart = never_averaged and config.get("start") != "subset"
     randomness = config.get("seed"), config["sampler"], facts["corpus"]["fingerprint"]
     return *randomness, number if begin_apart else group

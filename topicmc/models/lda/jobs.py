@@ -314,7 +314,8 @@ def resume(
     check_averages(None if is_repeated else until, resolved)
     verify_share(corpus, resolved, transport)
     asked = {**resolved.asked_otherwise(before), **asked, **resolved.asked_otherwise(told)}
-    go_on(run, transport, resolved, changes, asked=asked, corpus=found)
+    once = {"averaged": True} if before["average_until"] and run.checkpoint() is not None else {}
+    go_on(run, transport, resolved, changes, asked=asked, corpus=found, **once)
     return resolved, corpus, run
 
 
