@@ -21,7 +21,7 @@ from typing import Any
 import click
 
 from topicmc.errors import TopicmcError, describe, of_kernel_cache
-from topicmc.host.interrupts import unwound
+from topicmc.host.interrupts import heard, unwound
 from topicmc.host.version import VERSION
 from topicmc.storage.fields import visible
 
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _prepare_streams()
     _allow_many_files()
     try:
-        with unwound():  # nothing half-written is left behind
+        with heard(), unwound():  # nothing half-written is left behind
             topicmc.main(args=arguments, prog_name="topicmc", standalone_mode=False)
     except click.ClickException as error:
         error.message = visible(error.message)  # type: ignore[misc]  # of a command line, too

@@ -178,10 +178,11 @@ def test_ctrl_c_again_and_again_while_a_corpus_is_verified(small_corpus):
     assert told.endswith("\nInterrupted.\n") and "Traceback" not in told
 
 
-COMPILES = """
+CALLED_BACK = """
 import os, signal, sys, time
 import numba
 from numba.core.codegen import CPUCodeLibrary
+from topicmc.cli import main
 from topicmc.host.interrupts import interruptible
 
 compiled = CPUCodeLibrary._object_compiled_hook.__func__
@@ -194,21 +195,31 @@ def hook(cls, *arguments):  # of llvmlite, which ctypes calls
     return compiled(cls, *arguments)
 
 CPUCodeLibrary._object_compiled_hook = classmethod(hook)
+"""
+
+A_SECOND = """
 with interruptible() as interrupt:
     interrupt.requested = True
     try:
         numba.njit(lambda: 1)()
         time.sleep(10)
     except KeyboardInterrupt:
-        print("heard", file=sys.stderr)
+        print("Interrupted.", file=sys.stderr)
 """
 
+A_FIRST = "main(['doctor', '--warm'])"
 
-def test_a_second_ctrl_c_while_llvm_calls_back_is_heard():
+
+@pytest.mark.parametrize(("then", "status"), [(A_SECOND, 0), (A_FIRST, 130)])
+def test_ctrl_c_while_llvm_calls_back_is_heard(tmp_path, then, status):
     """There ctypes would print a traceback and go on."""
-    command = [sys.executable, "-P", "-c", COMPILES]
-    told = subprocess.run(command, capture_output=True, text=True).stderr
-    assert told == "heard\n"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", CALLED_BACK + then],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (status, "Interrupted.\n")
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])

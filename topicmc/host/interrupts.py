@@ -26,17 +26,22 @@ class Interrupt:
     def handle(self, signum: int, frame: FrameType | None) -> None:
         """The signal handler."""
         if self.requested:
-            if signum == signal.SIGINT and _in_callback(frame):
-                later = threading.Timer(_LATER, signal.raise_signal, [signum])
-                later.daemon = True
-                later.start()
-            elif signum == signal.SIGINT:
-                raise KeyboardInterrupt
+            if signum == signal.SIGINT:
+                _break(signum, frame)
             return
         self.requested = True
         if self._line and sys.stderr is not None:  # else 2 may be a file of another kind
             with suppress(OSError):  # a terminal that is gone
                 os.write(2, self._line)  # print may be at work
+
+
+def _break(signum: int, frame: FrameType | None) -> None:
+    """Raises KeyboardInterrupt, where that is not lost."""
+    if not _in_callback(frame):
+        raise KeyboardInterrupt
+    later = threading.Timer(_LATER, signal.raise_signal, [signum])
+    later.daemon = True
+    later.start()
 
 
 def _in_callback(frame: FrameType | None) -> bool:
@@ -73,6 +78,12 @@ def interruptible(line: str = "") -> Iterator[Interrupt]:
 def on_ctrl_c(interrupt: Interrupt) -> AbstractContextManager[None]:
     """Within the block Ctrl-C sets the flag, unless the program handles it in a way of its own."""
     return _handling([signal.SIGINT], signal.default_int_handler, interrupt.handle)
+
+
+def heard() -> AbstractContextManager[None]:
+    """Within the block Ctrl-C raises KeyboardInterrupt also while a kernel is compiled, unless the
+    program handles it in a way of its own."""
+    return _handling([signal.SIGINT], signal.default_int_handler, _break)
 
 
 def unwound() -> AbstractContextManager[None]:
