@@ -16,7 +16,7 @@ from topicmc.corpora.readers.records import (
     read_id,
     read_title,
 )
-from topicmc.corpora.streams import numbered_lines
+from topicmc.corpora.streams import TO_LINE_FEEDS, numbered_lines
 from topicmc.errors import DataError
 
 # A title or time may be missing here and there; one that so many objects lack is misspelt.
@@ -158,10 +158,10 @@ def _parse(line: str, where: str) -> dict[Any, Any]:
         found = json.loads(line, parse_float=_Number, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "too deep or large"
-        raise DataError(
-            f"{where}: not JSON ({reason}); mend the line, or give one object a line, which jq -c"
-            " '.[]' makes of a list"
-        ) from error
+        way = "give one object a line, which jq -c '.[]' makes of a list"
+        if "\r" in line:
+            way = f"if carriage returns end all lines, {TO_LINE_FEEDS}"
+        raise DataError(f"{where}: not JSON ({reason}); mend the line, or {way}") from error
     if not isinstance(found, dict):
         raise DataError(f"{where}: not a JSON object; give one object a line")
     return found

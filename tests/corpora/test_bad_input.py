@@ -381,6 +381,13 @@ def test_npz_with_a_flipped_byte(tmp_path):
             "its only line holds carriage returns; if they end lines, .* tr .*, else to spaces",
             DataError,
         ),
+        (
+            "x.jsonl",
+            '{"text": "a"}\r{"text": "b"}\r',
+            {},
+            r"line 1: not JSON \(Extra data\); mend .* if carriage returns end all lines, .* tr ",
+            DataError,
+        ),
         ("x.csv", "id^text\n1^a\n", {}, r"--field \(has: id\^text\), or a --delim", UsageError),
         ("x.csv", "id^text\n1^a\n", {"field": "text"}, "--field, or a --delimiter$", DataError),
         ("x.csv", "body\na\n", {}, r"--field \(has: body\)$", UsageError),
