@@ -81,12 +81,16 @@ def test_a_first_token_that_is_no_text_is_named(fitted, X, place, token):
     [([[None]], "[0][0]"), ([[1, None]], "[0][1]"), ([[1, 2], [None, 0.5]], "[1][0]")],
 )
 def test_none_among_numbers_is_named(fitted, X, place):
+    """And pandas's NA."""
     for call in (LDA(**QUICK).fit, fitted.transform):
         with pytest.raises(TypeError) as caught:
             call(X)
         assert str(caught.value) == f"X{place} is None: give a count, 0 for none, or a word as str"
         with pytest.raises(TypeError, match=r"X\[1\] is None: give a row of counts"):
             call([[1, 2], None])
+        pd = pytest.importorskip("pandas")
+        with pytest.raises(TypeError, match=r"^X\[1\]\[0\] is <NA>: give a count, 0 for none"):
+            call([[1, 2], [pd.NA, 2]])
 
 
 @pytest.mark.parametrize(
@@ -99,6 +103,8 @@ def test_what_is_no_pair_in_bags_of_words_is_named(fitted, bag, told):
     for call in (LDA(**QUICK, vocabulary=WORDS).fit, fitted.transform):
         with pytest.raises(TypeError, match=rf"^X\[1\] holds {told}: give bags of words as pairs"):
             call(X)
+        with pytest.raises(TypeError, match=r"^X\[0\] holds \('tea', 2\): give bags of words"):
+            call([[("tea", 2), ("rain", 1)]])
         with pytest.raises(ValueError, match=r"X\[0\] holds \(0, nan\): give a count"):
             call([[(0, float("nan"))]])
 

@@ -109,6 +109,9 @@ def test_fit_begins_with_the_topics_of_a_run(tmp_path):
     model.save(tmp_path / "more")
     again = clone(LDA.from_run(tmp_path / "more"))
     assert again.init_run == str(run) and again.fit(TOKENS).topic_names_[:2] == [*WEATHER]
+    model.partial_fit(COUNTS[:, ::-1]).save(tmp_path / "more", force=True)
+    again = LDA.from_run(tmp_path / "more")
+    assert again.init_run == str(run) and again.topic_word_prior is None
     as_many = LDA(**{**two, "n_components": None}, init_run=tmp_path / "more").fit(TOKENS)
     assert len(as_many.components_) == 3
 
@@ -122,7 +125,8 @@ def test_runs_with_whose_topics_no_fit_can_begin(tmp_path):
         (csr_array(COUNTS), {}, "init_run goes by words, .* give vocabulary"),
         (TOKENS, {"n_components": 2}, "n_components 2: .*run has 3 topics, .* as many or more"),
         (TOKENS, {"seeds": WEATHER}, "seeds and init_run both say with what topics begin"),
-        (TOKENS, {"init_run": 3}, "init_run 3 is not"),
+        (TOKENS, {"init_run": 3}, "init_run 3 is no path: give that of a run"),
+        (TOKENS, {"init_run": ""}, "init_run '' is no path: give that of a run"),
         ([["a\nb", "c"]] * 9, {}, "'a.nb' cannot stand on a line"),
         ([["x", "y"]] * 9, {}, "init_run: .*run has none of the words of X"),
     ]:

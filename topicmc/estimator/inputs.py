@@ -17,7 +17,7 @@ from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import from_entries, kept_lengths, remap, select
 from topicmc.corpora.offsets import offsets
 from topicmc.corpora.text.vocabulary import ids_in
-from topicmc.estimator.kinds import check_once, check_tokens, kind, rows_of
+from topicmc.estimator.kinds import check_once, check_tokens, is_none, kind, rows_of
 from topicmc.estimator.warning import warn
 from topicmc.kernels.batch import MOST_TOKENS
 
@@ -146,23 +146,24 @@ def _checked(model: Any, X: Any, reset: bool) -> Any:
 
 
 def _refuse_words(X: Any) -> None:
-    """TypeError where X, which cannot be a matrix, is lists with words or None in them: it names
-    the first value that is no word, or the first None where there are no words."""
+    """TypeError where X, which cannot be a matrix, is lists with words or None in them, or pandas's
+    NA: it names the first value that is no word, or the first None where there are no words."""
     if not isinstance(X, list | tuple):
         return
-    if any(row is None for row in X):
-        number = next(number for number, row in enumerate(X) if row is None)
-        raise TypeError(f"X[{number}] is None: give a row of counts, or of words") from None
+    number = next((number for number, row in enumerate(X) if is_none(row)), None)
+    if number is not None:
+        raise TypeError(f"X[{number}] is {X[number]}: give a row of counts, or of words") from None
     rows = [(number, row) for number, row in enumerate(X) if isinstance(row, Iterable)]
     types = {type(value) for _, row in rows for value in row}
     if any(issubclass(one, str) for one in types):
         for number, row in enumerate(X):
             _tokens(number, row)
-    nones = ((d, i) for d, row in rows for i, value in enumerate(row) if value is None)
-    if (place := next(nones, None)) is not None:
-        raise TypeError(
-            f"X[{place[0]}][{place[1]}] is None: give a count, 0 for none, or a word as str"
-        ) from None
+    for number, row in rows:
+        for place, value in enumerate(row):
+            if is_none(value):
+                raise TypeError(
+                    f"X[{number}][{place}] is {value}: give a count, 0 for none, or a word as str"
+                ) from None
 
 
 def _sound(X: str | Path | Corpus) -> Corpus:

@@ -47,7 +47,7 @@ def kind(X: Any) -> str:
     element = next(iter(first), "") if isinstance(first, Iterable) else first
     if isinstance(element, str):
         return "tokens"
-    if isinstance(element, tuple) and any(isinstance(part, str) for part in element):
+    if isinstance(element, tuple) and element and all(isinstance(part, str) for part in element):
         check_words([element])  # as of bigrams
     return "bags" if isinstance(element, tuple) and len(element) == 2 else "matrix"
 
@@ -115,8 +115,12 @@ def _filled(document: Any) -> bool:
 
 def _is_missing(value: Any) -> bool:
     """None, NaN, or pandas's NA."""
-    is_nan = isinstance(value, float) and value != value
-    return value is None or is_nan or type(value).__name__ == "NAType"
+    return is_none(value) or (isinstance(value, float) and value != value)
+
+
+def is_none(value: Any) -> bool:
+    """None, or pandas's NA."""
+    return value is None or type(value).__name__ == "NAType"
 
 
 def _brief(value: Any) -> str:

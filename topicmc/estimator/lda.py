@@ -345,8 +345,8 @@ class LDA(PartialFit):
         """The settings of a run; UsageError for a parameter out of range."""
         given = {name: plain(getattr(self, parameter)) for name, parameter in PARAMETERS.items()}
         given["alpha"] = alpha_of(self.doc_topic_prior)
-        if isinstance(self.init_run, str | Path):
-            given["from_run"] = str(real_path(Path(self.init_run)))
+        if self.init_run is not None:
+            given["from_run"] = str(real_path(self._init_path()))
         given["topic_prior"] = None
         if is_matrix(self.topic_word_prior):
             given |= {"beta": None, "topic_prior": NO_FILE}
@@ -357,6 +357,15 @@ class LDA(PartialFit):
             evaluate_every=evaluate_every,
             checkpoint_every="24h",
         )
+
+    def _init_path(self) -> Path:
+        """Of the run that `init_run` names; ValueError where it is no path."""
+        if not isinstance(self.init_run, str | Path) or self.init_run == "":
+            raise ValueError(
+                f"init_run {self.init_run!r:.40} is no path: give that of a run, as `save` writes"
+                " it, as str or Path"
+            )
+        return Path(self.init_run)
 
     def _check_init_run(self, config: TrainConfig) -> None:
         """ValueError for fewer topics than `init_run` has."""

@@ -110,7 +110,9 @@ class PartialFit(Fitted):
         else:  # what the topics began with, whatever is set by now
             begun = self._record
             record.labels, record.inherited = begun.labels, begun.inherited
-            names = ("seeds", "seed_weight", "topic_prior")
+            names = ["seeds", "seed_weight", "topic_prior"]
+            if begun.config.get("from_run") is not None:
+                names += ["from_run", "start"]
             record.config.update({name: begun.config.get(name) for name in names})
         return record
 
