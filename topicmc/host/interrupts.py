@@ -3,10 +3,12 @@ that cleans up."""
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FrameType
@@ -39,9 +41,13 @@ def _break(signum: int, frame: FrameType | None) -> None:
     """Raises KeyboardInterrupt, where that is not lost."""
     if not _in_callback(frame):
         raise KeyboardInterrupt
-    later = threading.Timer(_LATER, signal.raise_signal, [signum])
-    later.daemon = True
-    later.start()
+    # A `threading.Thread` would have this one wait until it has begun, while LLVM's lock is held.
+    _thread.start_new_thread(_send_later, (signum, threading.get_ident()))
+
+
+def _send_later(signum: int, thread: int) -> None:
+    time.sleep(_LATER)
+    signal.pthread_kill(thread, signum)  # which also ends what it waits for
 
 
 def _in_callback(frame: FrameType | None) -> bool:
