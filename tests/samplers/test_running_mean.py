@@ -9,7 +9,7 @@ from trained import begun, ended, resumed
 
 from topicmc.corpora import prepare
 from topicmc.engine.loop import Training
-from topicmc.errors import DataError
+from topicmc.errors import DataError, UsageError
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import phi_of, posterior_mean
@@ -115,6 +115,8 @@ def test_averaging_that_has_ended_leaves_one_start(small_corpus, tmp_path):
     more = {"workers": 2, "trajectory": 2}
     trained(small_corpus, tmp_path / "run", 20, average_until=0, **more)
     assert not posterior_of([TopicRun.open(tmp_path / "run")]).have_one_start
+    with pytest.raises(UsageError, match="--average-until 20: the run has made 20 updates; give m"):
+        resumed(tmp_path / "run", 2, updates=40, average_until=20)
     ended(resumed(tmp_path / "run", 2, updates=40, average_until=28))
     ended(resumed(tmp_path / "run", 2, updates=60, average_until=0))
     run = TopicRun.open(tmp_path / "run")

@@ -312,11 +312,26 @@ def resume(
     until = changes.get("average_until")
     is_repeated = until in (before["average_until"], asked.get("average_until"))
     check_averages(None if is_repeated else until, resolved)
+    made = 0 if resolved.keeps_assignments else _updates_made(run, resolved.trajectory)
+    if until and not is_repeated and before["average_until"] < made and until <= made:
+        raise UsageError(
+            f"--average-until {until}: the run has made {made:,} updates; give more, or leave it"
+            " out"
+        )
     verify_share(corpus, resolved, transport)
     asked = {**resolved.asked_otherwise(before), **asked, **resolved.asked_otherwise(told)}
-    once = {"averaged": True} if before["average_until"] and run.checkpoint() is not None else {}
+    once = {"averaged": True} if before["average_until"] and made else {}
     go_on(run, transport, resolved, changes, asked=asked, corpus=found, **once)
     return resolved, corpus, run
+
+
+def _updates_made(run: TopicRun, trajectory: int) -> int:
+    """By each chain of minibatches, in the mean over chains; not those over a subset."""
+    checkpoint = run.checkpoint()
+    if checkpoint is None:
+        return 0
+    facts = checkpoint.facts(next(checkpoint.parts()))
+    return 0 if facts.get("subset") else facts.get("of", facts)["round"] * trajectory
 
 
 @dataclass(frozen=True)
