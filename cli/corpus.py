@@ -28,9 +28,10 @@ from topicmc.cli.options import (
     refuse,
     rereading_options,
 )
-from topicmc.cli.printing import echo, in_units, note
+from topicmc.cli.printing import echo, note
 from topicmc.cli.tables import bar
 from topicmc.errors import UsageError
+from topicmc.host.machine import in_units
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
@@ -180,7 +181,8 @@ def add(
     if aside:
         echo(f"of {step['documents_read']:,} documents read, {', '.join(aside)}", err=True)
     if "words_new" in step:
-        echo(f"{step['words_new']:,} new words", err=True)
+        more = f"{step['words_new']:,} words more in the vocabulary"
+        echo(f"{more}, counted in the new documents alone", err=True)
     _print_made(made, as_json)
 
 

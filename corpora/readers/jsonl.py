@@ -21,6 +21,7 @@ from topicmc.errors import DataError
 
 # A title or time may be missing here and there; one that so many objects lack is misspelt.
 _LOOK = 1000
+_ONE_A_LINE = "give one object a line, which jq -c '.[]' makes of a list"
 _DEEPEST = 200  # levels of a field that is kept: what reads it again may stand deep in the stack
 
 
@@ -158,10 +159,10 @@ def _parse(line: str, where: str) -> dict[Any, Any]:
         found = json.loads(line, parse_float=_Number, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "too deep or large"
-        way = "give one object a line, which jq -c '.[]' makes of a list"
+        way = _ONE_A_LINE
         if "\r" in line:
             way = f"if carriage returns end all lines, {TO_LINE_FEEDS}"
         raise DataError(f"{where}: not JSON ({reason}); mend the line, or {way}") from error
     if not isinstance(found, dict):
-        raise DataError(f"{where}: not a JSON object; give one object a line")
+        raise DataError(f"{where}: not a JSON object; {_ONE_A_LINE}")
     return found

@@ -72,7 +72,7 @@ def test_names_of_topics_that_are_not_stable_are_passed_over(run, command, monke
     assert told["labels"] == {"1": "Sport"} and told["dropped"]["topics"] == [3]
     assert [(group["group"], group["topics"]) for group in told["groups"]] == [("Public", [1])]
     done = command("edit", "run", "-o", "w", "--stable", "--label", "9=Art")
-    assert done.status == 2 and "--label: there is no topic 9" in one_sentence(done)
+    assert done.status == 2 and "--label or --labels: there is no topic 9" in one_sentence(done)
 
 
 def test_topics(view, run, command):

@@ -344,6 +344,13 @@ def test_npz_with_a_flipped_byte(tmp_path):
         ("x.jsonl", '{"text": "a b"}\n{"text": \n', {}, "line 2: not JSON", DataError),
         ("x.jsonl", '{"text": "a b"}\n[1]\n', {}, "line 2: not a JSON object", DataError),
         ("x.json", '[{"text": "a"},\n', {}, "line 1: not JSON .*give one object a line", DataError),
+        (
+            "x.json",
+            '[{"text": "a"}]\n',
+            {},
+            "line 1: not a JSON object; .* a line, .* jq",
+            DataError,
+        ),
         ("x.jsonl", "{" + '"text":[' * 1 + "[" * 100_000, {}, "line 1: not JSON", DataError),
         ("x.jsonl", '{"b": 1}\n{"text": "a"}\n', {"field": "text"}, "line 1: no field", DataError),
         ("x.jsonl", '{"id": 1, "body": "a"}\n', {}, "--field .has: id, body", UsageError),

@@ -123,6 +123,27 @@ def test_pairs_of_words_are_no_bags(fitted):
             call([[("new", "york"), ("tea", "cup")]])
 
 
+@pytest.mark.parametrize(
+    ("X", "kind", "told"),
+    [([[[0, 2], [1, 1]]], TypeError, r"X\[0\]\[0\] is \[0, 2\]: .* a bag of words as tuples"),
+     ([[("a", 1, 2)]], TypeError, r"X holds the token \('a', 1, 2\), which is no text"),
+     (np.array([[1, 2], [None, 1]]), TypeError, r"X\[1\]\[0\] is None: give a count"),
+     ([[1, 2], [], [1, 2]], ValueError, r"X\[1\] has 0 values and X\[0\] has 2: give as many")],
+)  # fmt: skip
+def test_what_is_no_matrix_is_told_what_it_lacks(X, kind, told):
+    with pytest.raises(kind, match=told):
+        LDA(**QUICK).fit(X)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_vocabulary_lacks_no_word(tmp_path, missing):
+    words = [*WORDS[:1], missing, *WORDS[2:]]
+    with pytest.raises(ValueError, match=rf"^vocabulary\[1\] is {missing}: give a word as str"):
+        LDA(**QUICK, vocabulary=words).fit(TOKENS)
+    with pytest.raises(ValueError, match=r"^vocabulary\[1\] is"):
+        LDA(**QUICK).fit(COUNTS).save(tmp_path / "run", vocabulary=words)
+
+
 def test_the_vocabulary_of_count_vectorizer():
     model = LDA(**QUICK, vocabulary={"rain": 1, "tea": 0, "milk": 2}).fit(TOKENS)
     assert model.vocabulary_ == ["tea", "rain", "milk"]

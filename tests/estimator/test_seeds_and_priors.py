@@ -11,6 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from topicmc import LDA
 from topicmc.errors import DataError
+from topicmc.models.lda.run import TopicRun
+from topicmc.topics.editing import Edits, edit
 
 TOKENS, COUNTS = TOKENS * 5, np.tile(COUNTS, (5, 1))
 QUICK = {"n_components": 3, "max_iter": 30, "random_state": 3, "n_jobs": 1}
@@ -132,6 +134,9 @@ def test_runs_with_whose_topics_no_fit_can_begin(tmp_path):
     ]:
         with pytest.raises(ValueError, match=told):
             LDA(**{**QUICK, **init, **settings}).fit(X)
+    edit(TopicRun.open(tmp_path / "run"), Edits(merges=[(0, 1)]), tmp_path / "view")
+    with pytest.raises(ValueError, match="is a view that merges or drops topics; go on from its"):
+        LDA(**{**QUICK, "n_components": 2}, init_run=tmp_path / "view").fit(TOKENS)
     with pytest.raises(ValueError, match="init_run is what fit begins with"):
         LDA(**QUICK, **init).partial_fit(TOKENS)
 

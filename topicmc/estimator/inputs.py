@@ -17,7 +17,7 @@ from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import from_entries, kept_lengths, remap, select
 from topicmc.corpora.offsets import offsets
 from topicmc.corpora.text.vocabulary import ids_in
-from topicmc.estimator.kinds import check_once, check_tokens, is_none, kind, rows_of
+from topicmc.estimator.kinds import check_once, check_tokens, is_missing, is_none, kind, rows_of
 from topicmc.estimator.warning import warn
 from topicmc.kernels.batch import MOST_TOKENS
 
@@ -107,9 +107,12 @@ def vocabulary_of(vocabulary: Any) -> list[str] | None:
             by_id = {vocabulary[word]: word for word in vocabulary}
         if set(by_id) != set(range(len(vocabulary))):
             raise ValueError("vocabulary must have the ids 0, 1, 2 … of its words")
-        words = [str(by_id[i]) for i in range(len(vocabulary))]
-    else:
-        words = [str(word) for word in vocabulary]
+        vocabulary = [by_id[i] for i in range(len(vocabulary))]
+    given = list(vocabulary)
+    for place, word in enumerate(given):
+        if is_missing(word):
+            raise ValueError(f"vocabulary[{place}] is {word}: give a word as str")
+    words = [str(word) for word in given]
     if len(set(words)) < len(words):
         raise ValueError("vocabulary holds a word twice")
     return words
@@ -147,7 +150,10 @@ def _checked(model: Any, X: Any, reset: bool) -> Any:
 
 def _refuse_words(X: Any) -> None:
     """TypeError where X, which cannot be a matrix, is lists with words or None in them, or pandas's
-    NA: it names the first value that is no word, or the first None where there are no words."""
+    NA: it names the first value that is no word, or the first None where there are no words.
+    ValueError for rows of several lengths."""
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2:
+        X = X.tolist()
     if not isinstance(X, list | tuple):
         return
     number = next((number for number, row in enumerate(X) if is_none(row)), None)
@@ -164,6 +170,18 @@ def _refuse_words(X: Any) -> None:
                 raise TypeError(
                     f"X[{number}][{place}] is {value}: give a count, 0 for none, or a word as str"
                 ) from None
+            if isinstance(value, list | tuple):
+                raise TypeError(
+                    f"X[{number}][{place}] is {value!r:.40}: give a count, or a bag of words as"
+                    " tuples (id, count)"
+                ) from None
+    sizes = [(number, len(row)) for number, row in rows if isinstance(row, Sized)]
+    for number, size in sizes:
+        if size != sizes[0][1]:
+            raise ValueError(
+                f"X[{number}] has {size} values and X[{sizes[0][0]}] has {sizes[0][1]}: give as"
+                " many counts in each row, or lists of words as str"
+            ) from None
 
 
 def _sound(X: str | Path | Corpus) -> Corpus:

@@ -47,9 +47,12 @@ def kind(X: Any) -> str:
     element = next(iter(first), "") if isinstance(first, Iterable) else first
     if isinstance(element, str):
         return "tokens"
-    if isinstance(element, tuple) and element and all(isinstance(part, str) for part in element):
+    if not isinstance(element, tuple):
+        return "matrix"
+    are_texts = [isinstance(part, str) for part in element]
+    if all(are_texts) if len(element) == 2 else any(are_texts):
         check_words([element])  # as of bigrams
-    return "bags" if isinstance(element, tuple) and len(element) == 2 else "matrix"
+    return "bags" if len(element) == 2 else "matrix"
 
 
 def check_tokens(number: int, document: Any) -> Any:
@@ -59,7 +62,7 @@ def check_tokens(number: int, document: Any) -> Any:
             f"X[{number}] is a text, {_brief(document)}, and others are lists of tokens: cut it"
             " into tokens too"
         )
-    if _is_missing(document) or not isinstance(document, Iterable):
+    if is_missing(document) or not isinstance(document, Iterable):
         raise TypeError(
             f"X[{number}] is {_brief(document)}: give a list of tokens, an empty one where there is"
             " no text"
@@ -105,15 +108,15 @@ def _has_text(X: Any) -> bool:
 def _telling(rows: list[Any]) -> Any:
     """The row that tells what all are: the first that is not empty, or else the first that is not
     missing, or else a number."""
-    there = [row for row in rows if not _is_missing(row)]
+    there = [row for row in rows if not is_missing(row)]
     return next(filter(_filled, there), there[0] if there else 0.0)
 
 
 def _filled(document: Any) -> bool:
-    return not _is_missing(document) and (not hasattr(document, "__len__") or len(document) > 0)
+    return not is_missing(document) and (not hasattr(document, "__len__") or len(document) > 0)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """None, NaN, or pandas's NA."""
     return is_none(value) or (isinstance(value, float) and value != value)
 

@@ -373,7 +373,10 @@ class LDA(PartialFit):
 
         if config.from_run is None or config.topics == AUTO:
             return
-        n_topics = TopicRun.open(Path(config.from_run)).n_topics
+        run = TopicRun.open(Path(config.from_run))
+        if run.view is not None and (run.view.merged or run.view.dropped):
+            return  # which `train` refuses
+        n_topics = run.n_topics
         if config.topics < n_topics:
             raise ValueError(
                 f"n_components {self.n_components}: {self.init_run} has {n_topics} topics, and all"

@@ -98,7 +98,7 @@ def edited(run: TopicRun, edits: Edits) -> View:
     _check(view, "--drop", edits.drops)
     kept = tuple(part for part in view.parts if part[0] not in edits.drops)
     view = _without(replace(view, parts=kept))
-    _check(view, "--label", edits.labels)
+    _check(view, "--label or --labels", edits.labels)
     for name in [*filter(None, edits.labels.values()), *edits.groups]:
         if fault := fault_of_name(name):
             raise UsageError(f"{fault}; give another")
