@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from topicmc.cli.options import force_option, json_option, output_option, print_json
-from topicmc.cli.printing import byte_bar, echo, in_units
+from topicmc.cli.printing import byte_bar, echo
+from topicmc.host.machine import in_units
 
 if TYPE_CHECKING:
     from topicmc.corpora.download import Progress

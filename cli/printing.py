@@ -28,15 +28,6 @@ def note(*sentences: str) -> None:
         echo(f"Note: {sentence}.", err=True)
 
 
-def in_units(number: float) -> str:
-    """Bytes, as people say how many."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} TB"
-
-
 @contextmanager
 def byte_bar(total: int | None) -> Iterator[Callable[..., Any]]:
     """A bar of bytes with their speed on stderr, where that is a terminal: what sets how many are

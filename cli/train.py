@@ -25,7 +25,6 @@ from topicmc.cli.options import (
     setting,
     transport_option,
 )
-from topicmc.cli.printing import in_units
 from topicmc.cli.topic_table import print_topics
 from topicmc.cli.training import (
     averaged,
@@ -40,6 +39,7 @@ from topicmc.cli.training import (
     threads_of,
 )
 from topicmc.errors import DataError, UsageError
+from topicmc.host.machine import in_units
 from topicmc.models.lda.settings import ESTIMATES, SAMPLERS, STARTS, TrainConfig
 from topicmc.models.mixture.settings import COUNTS
 from topicmc.settings.groups import SCHEDULES, UNTIL

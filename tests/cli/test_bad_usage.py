@@ -228,7 +228,7 @@ def test_numbers_with_more_digits_than_python_reads(run, command, arguments):
 def test_more_topics_than_memory_can_hold(run, command, monkeypatch):
     monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: 1000)
     result = command(*TRAIN, "--topics", 5)
-    assert re.search("--topics 5 over 120 words needs about .* GB of memory", one_sentence(result))
+    assert re.search("--topics 5 over 120 words needs about .* MB of memory", one_sentence(result))
     assert result.status == 2
     assert not Path("new").exists()
 

@@ -13,9 +13,9 @@ from fake_runs import make_run
 from shell import SETTINGS, one_sentence, small_tmpfs, topicmc
 from trained import StopAfter, train
 
-from topicmc.cli.printing import in_units
 from topicmc.errors import DataError
 from topicmc.export import FORMATS
+from topicmc.host.machine import in_units
 from topicmc.models.lda import memory
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.defaults import resolve
@@ -84,9 +84,9 @@ def test_what_a_run_takes_is_told_before_it_begins(run, command, monkeypatch):
 
     assert "of disk" not in remarks()
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
-    assert "GB of disk, and 0.0 GB are free there; fewer --samples take less" in remarks("--force")
+    assert "B of disk, and 1.0 kB are free there; fewer --samples take less" in remarks("--force")
     monkeypatch.setattr("topicmc.host.machine.lies_in_memory", lambda place: True)
-    assert "GB of memory, in which this folder lies, and 0.0 GB are free" in remarks("--force")
+    assert "B of memory, in which this folder lies, and 1.0 kB are free" in remarks("--force")
 
 
 SIZES = memory.Sizes(

@@ -139,11 +139,14 @@ def test_a_run_that_memory_cannot_bear_is_refused(work, command, monkeypatch):
     monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: PROGRAM + COMPILING)
     refused = command("train", "corpus", "-o", "new", *MODEL, "--chains", 2)
     assert refused.status == 2 and not Path("new").exists()
+    told = one_sentence(refused)
+    assert re.search(
+        "300 documents and 200 groups over 120 words need about .* MB of memory,", told
+    )
     assert (
-        "300 documents and 200 groups over 120 words need about 0.1 GB of memory, and 0.2 GB are"
-        " free; use fewer --chains, or prune the vocabulary (topicmc prepare --min-df N); to go on"
-        " with a run, free some"
-    ) in one_sentence(refused)
+        "and 163.0 MB are free; use fewer --chains, or prune the vocabulary (topicmc prepare"
+        " --min-df N); to go on with a run, free some"
+    ) in told
 
 
 def test_evaluate_says_what_it_scores(work, command):

@@ -371,7 +371,10 @@ def test_groups_that_memory_is_too_small_for(known, monkeypatch):
     monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: free[0])
     assert effects(posterior, corpus, "group").groups.names == ["10", "11", "9"]
     free[0] -= 1
-    with pytest.raises(UsageError, match="--by group: 3 groups of 2 topics need about 0.0 GB of"):
+    with pytest.raises(
+        UsageError,
+        match="--by group: 3 groups of 2 topics need about 4.6 kB of memory, and 4.6 kB are free",
+    ):
         effects(posterior, corpus, "group")
 
 

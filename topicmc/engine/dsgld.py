@@ -302,11 +302,11 @@ class Dsgld:
         if n_before == n_workers:
             return None
         n_chains = min(map(len, saved.values())) // self.target.at_once
+        made = f"{n_before} worker{'s' * (n_before > 1)}"
         return (
-            f"This run was made on {n_before} workers and goes on with {n_workers}: the data are"
-            f" shared out anew, {self.config.chains} of {n_chains} chains go on from their last"
-            f" state, and the result is as valid but not bit for bit what the {n_before} workers"
-            " would have given"
+            f"This run was made on {made} and goes on with {n_workers}: the data are shared out"
+            f" anew, {self.config.chains} of {n_chains} chains go on from their last state, and the"
+            f" result is as valid but not bit for bit what {made} would have given"
         )
 
     def warm_up(self) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from topicmc.corpora.strings import Strings
 from topicmc.errors import UsageError
+from topicmc.host.machine import in_units
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.scoring import states_of
 from topicmc.posterior.passes import one_by_one
@@ -69,7 +70,7 @@ def _texts(ids: Strings) -> np.ndarray:
     size = 4 * len(texts) * max(map(len, texts), default=0)
     if size > max(_MOST_TEXT, 64 * len(ids.text)):
         raise UsageError(
-            f"--to npz: gives every id the room of the longest, {size / 1e9:.1f} GB in all; use"
+            f"--to npz: gives every id the room of the longest, {in_units(size)} in all; use"
             " --to csv, or shorten that id"
         )
     if any(text.endswith("\0") for text in texts):

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from topicmc.host.machine import available_cores, available_memory, mpiexec
+from topicmc.host.machine import available_cores, available_memory, in_units, mpiexec
 from topicmc.host.version import VERSION
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "gensim", "pyarrow", "click", "mpi4py", "mpich")
@@ -29,7 +29,7 @@ def diagnose() -> dict[str, Any]:
         "system": platform.platform(),
         "processor": llvm.get_host_cpu_name(),
         "cores": available_cores(),
-        "memory free": _gigabytes(available_memory()),
+        "memory free": _size(available_memory()),
     }
     for name in PACKAGES:
         facts[name] = _version(name)
@@ -45,8 +45,8 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _gigabytes(n_bytes: int | None) -> str:
-    return "unknown" if n_bytes is None else f"{n_bytes / 1e9:.1f} GB"
+def _size(n_bytes: int | None) -> str:
+    return "unknown" if n_bytes is None else in_units(n_bytes)
 
 
 def _kernel_cache() -> str:

@@ -33,8 +33,8 @@ class Interrupt:
             return
         self.requested = True
         if self._line and sys.stderr is not None:  # else 2 may be a file of another kind
-            with suppress(OSError):  # a terminal that is gone
-                os.write(2, self._line)  # print may be at work
+            with suppress(OSError, ValueError):  # a terminal that is gone; what is no file
+                os.write(sys.stderr.fileno(), self._line)  # print may be at work
 
 
 def _break(signum: int, frame: FrameType | None) -> None:

@@ -193,12 +193,21 @@ def too_little(needed: int, processes: int) -> int | None:
     return free if free is not None and needed > free - processes * COMPILING else None
 
 
+def in_units(n_bytes: float) -> str:
+    """As people say how many."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} TB"
+
+
 def check_room(needed: float, what: str, remedy: str) -> None:
     """UsageError, which says for ``what`` and the remedy, where so many bytes cannot be had now."""
     free = available_memory()
     if free is not None and needed > free:
         raise UsageError(
-            f"{what} need about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free;"
+            f"{what} need about {in_units(needed)} of memory, and {in_units(free)} are free;"
             f" {remedy}"
         )
 

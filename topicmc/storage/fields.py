@@ -34,7 +34,7 @@ class Record:
 
     def __post_init__(self) -> None:
         if not isinstance(self.value, dict):
-            name = self.where.rstrip(".") or "what it holds"
+            name = self.where.rstrip(".: ") or "what it holds"
             raise DataError(f"{self.path}: damaged, {name} is no object; restore or remake it")
 
     def __contains__(self, name: str) -> bool:

@@ -144,7 +144,7 @@ def _decided(
         raise UsageError(
             f"{sizes.training + sizes.heldout:,} ratings of {sizes.n_items:,} items by"
             f" {sizes.n_users:,} users with --factors {resolved.factors} need about"
-            f" {needed / 1e9:.1f} GB of memory, the largest part for {most.name}, and"
-            f" {free / 1e9:.1f} GB are free; {most.remedy}{fewer}"
+            f" {machine.in_units(needed)} of memory, the largest part for {most.name}, and"
+            f" {machine.in_units(free)} are free; {most.remedy}{fewer}"
         )
     return resolved

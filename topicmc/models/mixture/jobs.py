@@ -128,7 +128,8 @@ def decided(config: MixtureSettings, corpus: Corpus, transport: Transport) -> Re
         told = f"use fewer {fewer}, or prune" if fewer else "prune"
         raise UsageError(
             f"{corpus.n_docs:,} documents and {memory.GROUPS} groups over {corpus.n_words:,} words"
-            f" need about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free;"
-            f" {told} the vocabulary (topicmc prepare --min-df N); to go on with a run, free some"
+            f" need about {machine.in_units(needed)} of memory, and {machine.in_units(free)} are"
+            f" free; {told} the vocabulary (topicmc prepare --min-df N); to go on with a run, free"
+            " some"
         )
     return resolved

@@ -374,7 +374,9 @@ class Adlda:
             first, last = ends[number] - int(sizes[number]), ends[number]
             worker.sampler.adopt(*_between(z, first, last))
         self._share_all()
-        made = f"This run was made on {len(updates)} workers and goes on with {self.config.workers}"
+        n_before = len(updates)
+        made = f"This run was made on {n_before} worker{'s' * (n_before > 1)}"
+        made += f" and goes on with {self.config.workers}"
         if alike:
             made = "This run was saved by a version whose starts have other documents in a sweep"
         elif len(updates) == self.config.workers:

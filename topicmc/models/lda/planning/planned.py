@@ -87,8 +87,8 @@ def _check_memory(
     fewer = memory.most_topics(config, sizes, hosted, usable, share.processes)
     raise UsageError(
         f"--topics {config.topics} over {corpus.n_words:,} words needs about"
-        f" {needed / 1e9:.1f} GB of memory, most of it for"
-        f" {memory.largest(config, sizes, hosted).name}, and {free / 1e9:.1f} GB are free; "
+        f" {machine.in_units(needed)} of memory, most of it for"
+        f" {memory.largest(config, sizes, hosted).name}, and {machine.in_units(free)} are free; "
         + (f"use --topics {fewer} or fewer," if fewer else "use fewer chains or local workers,")
         + " or prune the vocabulary; to go on with a run, free some"
     )
@@ -119,8 +119,8 @@ def remarks_on_disk(run_path: Path, needed: int) -> list[str]:
     if needed <= free:
         return []
     return [
-        f"may take up to {needed / 1e9:.1f} GB of {where}, and {free / 1e9:.1f} GB are free there;"
-        " fewer --samples take less"
+        f"may take up to {machine.in_units(needed)} of {where}, and {machine.in_units(free)} are"
+        " free there; fewer --samples take less"
     ]
 
 

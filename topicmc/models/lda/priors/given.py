@@ -23,7 +23,7 @@ import numpy as np
 
 from topicmc.corpora.readers.npz import DAMAGE
 from topicmc.errors import DataError, UsageError
-from topicmc.host.machine import available_memory, check_room
+from topicmc.host.machine import available_memory, check_room, in_units
 from topicmc.models.lda.planning.defaults import default_beta
 from topicmc.models.lda.priors.seed_settings import Seeds
 from topicmc.models.lda.priors.seeds import SeedWords, found_in
@@ -203,7 +203,7 @@ def _of_npz(path: Path) -> Any:
     with ZipFile(path) as archive:
         size, free = sum(member.file_size for member in archive.infolist()), available_memory()
     if free is not None and size > free:
-        raise ValueError(f"it unfolds to {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free")
+        raise ValueError(f"it unfolds to {in_units(size)}, and {in_units(free)} are free")
     with np.load(path, allow_pickle=False) as stored:
         if "format" in stored.files:
             return sparse.load_npz(path)
