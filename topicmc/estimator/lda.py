@@ -314,8 +314,9 @@ class LDA(PartialFit):
 
     def save(self, path, *, vocabulary=None, force=False):
         """Writes the model as a run directory, which `from_run` and the `topicmc` command read:
-        plain files without pickle. Once it is read, it goes on as this one would, with the same
-        random numbers, `total_samples` and `batch_size`; `topicmc train` cannot resume it.
+        plain files without pickle. Once it is read, it goes on as this one would but for the
+        rounding of float32, with the same random numbers, `total_samples` and `batch_size`;
+        `topicmc train` cannot resume it.
 
         ``vocabulary`` names the columns of a model that does not know their names, for instance
         ``vectorizer.get_feature_names_out()``; ``force`` replaces a run, and waits for up to five
