@@ -134,7 +134,8 @@ def test_runs_with_whose_topics_no_fit_can_begin(tmp_path):
     ]:
         with pytest.raises(ValueError, match=told):
             LDA(**{**QUICK, **init, **settings}).fit(X)
-    edit(TopicRun.open(tmp_path / "run"), Edits(merges=[(0, 1)]), tmp_path / "view")
+    LDA(**{**QUICK, "n_components": 4}).fit(TOKENS).save(tmp_path / "four")
+    edit(TopicRun.open(tmp_path / "four"), Edits(merges=[(0, 1)]), tmp_path / "view")
     with pytest.raises(ValueError, match="is a view that merges or drops topics; go on from its"):
         LDA(**{**QUICK, "n_components": 2}, init_run=tmp_path / "view").fit(TOKENS)
     with pytest.raises(ValueError, match="init_run is what fit begins with"):
