@@ -312,7 +312,7 @@ def resume(
     until = changes.get("average_until")
     is_repeated = until in (before["average_until"], asked.get("average_until"))
     check_averages(None if is_repeated else until, resolved)
-    made = 0 if resolved.keeps_assignments else _updates_made(run, resolved.trajectory)
+    made = _updates_made(run, resolved)
     if until and not is_repeated and before["average_until"] < made and until <= made:
         raise UsageError(
             f"--average-until {until}: the run has made {made:,} updates; give more, or leave it"
@@ -325,13 +325,13 @@ def resume(
     return resolved, corpus, run
 
 
-def _updates_made(run: TopicRun, trajectory: int) -> int:
-    """By each chain of minibatches, in the mean over chains; not those over a subset."""
+def _updates_made(run: TopicRun, config: Resolved) -> int:
+    """By each chain of minibatches, in the mean over chains; 0 where they began on a subset, and so
+    have one start whether they are averaged or not."""
     checkpoint = run.checkpoint()
-    if checkpoint is None:
+    if checkpoint is None or config.keeps_assignments or config.start == "subset":
         return 0
-    facts = checkpoint.facts(next(checkpoint.parts()))
-    return 0 if facts.get("subset") else facts.get("of", facts)["round"] * trajectory
+    return checkpoint.manifest["round"] * config.trajectory
 
 
 @dataclass(frozen=True)
