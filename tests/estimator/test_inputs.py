@@ -140,6 +140,8 @@ def test_a_vocabulary_lacks_no_word(tmp_path, missing):
     words = [*WORDS[:1], missing, *WORDS[2:]]
     with pytest.raises(ValueError, match=rf"^vocabulary\[1\] is {missing}: give a word as str"):
         LDA(**QUICK, vocabulary=words).fit(TOKENS)
+    with pytest.raises(ValueError, match=rf"^vocabulary\[\d+\] is {missing}"):
+        LDA(**QUICK, vocabulary={*words}).fit(TOKENS)
     with pytest.raises(ValueError, match=r"^vocabulary\[1\] is"):
         LDA(**QUICK).fit(COUNTS).save(tmp_path / "run", vocabulary=words)
 

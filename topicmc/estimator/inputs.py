@@ -100,7 +100,7 @@ def vocabulary_of(vocabulary: Any) -> list[str] | None:
     if isinstance(vocabulary, str):
         raise ValueError("vocabulary is a text: give a list of words")
     if isinstance(vocabulary, set | frozenset):  # the order of a set is another in each process
-        vocabulary = sorted(map(str, vocabulary))
+        vocabulary = sorted(vocabulary, key=str)
     if isinstance(vocabulary, Mapping):  # a Series has keys, too, and is none
         by_id = vocabulary
         if all(isinstance(key, str) for key in vocabulary):

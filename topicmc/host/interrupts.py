@@ -72,8 +72,8 @@ def interruptible(line: str = "") -> Iterator[Interrupt]:
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return
-    heard = (signal.SIGINT, *endings())
-    previous = {s: signal.signal(s, interrupt.handle) for s in heard}
+    signals = (signal.SIGINT, *endings())
+    previous = {s: signal.signal(s, interrupt.handle) for s in signals}
     try:
         yield interrupt
     finally:
