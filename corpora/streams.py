@@ -22,6 +22,7 @@ RTF = b"{\\rtf"
 FROM_RTF = "save it as plain text (UTF-8)"
 FROM_TAR = "unpack it first"
 TO_LINE_FEEDS = "convert them to line feeds, for instance by tr '\\r' '\\n'"
+IF_ONLY_RETURNS = f"if carriage returns end all lines, {TO_LINE_FEEDS}"
 SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 
 

@@ -16,7 +16,7 @@ from topicmc.corpora.readers.records import (
     read_id,
     read_title,
 )
-from topicmc.corpora.streams import TO_LINE_FEEDS, numbered_lines
+from topicmc.corpora.streams import IF_ONLY_RETURNS, numbered_lines
 from topicmc.errors import DataError
 
 # A title or time may be missing here and there; one that so many objects lack is misspelt.
@@ -161,7 +161,7 @@ def _parse(line: str, where: str) -> dict[Any, Any]:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "too deep or large"
         way = _ONE_A_LINE
         if "\r" in line:
-            way = f"if carriage returns end all lines, {TO_LINE_FEEDS}"
+            way = IF_ONLY_RETURNS
         raise DataError(f"{where}: not JSON ({reason}); mend the line, or {way}") from error
     if not isinstance(found, dict):
         raise DataError(f"{where}: not a JSON object; {_ONE_A_LINE}")

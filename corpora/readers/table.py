@@ -9,7 +9,7 @@ from typing import Any
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.named_fields import FieldReader
 from topicmc.corpora.readers.records import NONE, Record, columns_text, read_day
-from topicmc.corpora.streams import TO_LINE_FEEDS, Stream, numbered_lines
+from topicmc.corpora.streams import IF_ONLY_RETURNS, Stream, numbered_lines
 from topicmc.errors import DataError, TopicmcError
 
 # Letters of a row: a quote that is never closed would take the rest of the file for one field.
@@ -51,7 +51,7 @@ class CsvReader(FieldReader):
                 reason = str(error).partition(" - ")[0]  # what follows is said to programmers
                 way = "pass another --delimiter, or --quote none if quotes are text"
                 if reason.startswith("new-line"):
-                    way = f"if carriage returns end all lines, {TO_LINE_FEEDS}"
+                    way = IF_ONLY_RETURNS
                 raise DataError(
                     f"{self.path}, line {rows.line_num + n_above}: not CSV ({reason}); mend "
                     f"the line, or {way}"
