@@ -274,7 +274,7 @@ class LDA(PartialFit):
                 " model is of one"
             )
         run = TopicRun.open(Path(path))
-        if run.view is not None and (run.view.merged or run.view.dropped):
+        if run.view is not None and run.view.changes_topics:
             raise UsageError(
                 f"{path}: is a view that merges or drops topics, and documents are mixes of all"
                 f" topics of its run; open {run.path}"
@@ -369,15 +369,12 @@ class LDA(PartialFit):
         return Path(self.init_run)
 
     def _check_init_run(self, config: TrainConfig) -> None:
-        """ValueError for fewer topics than `init_run` has."""
-        from topicmc.models.lda.run import TopicRun
+        """ValueError for fewer topics than `init_run` has; UsageError as of `origin_of`."""
+        from topicmc.models.lda.origin import origin_of
 
         if config.from_run is None or config.topics == AUTO:
             return
-        run = TopicRun.open(Path(config.from_run))
-        if run.view is not None and (run.view.merged or run.view.dropped):
-            return  # which `train` refuses
-        n_topics = run.n_topics
+        n_topics = origin_of(config.from_run).n_topics
         if config.topics < n_topics:
             raise ValueError(
                 f"n_components {self.n_components}: {self.init_run} has {n_topics} topics, and all"

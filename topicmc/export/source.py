@@ -176,7 +176,7 @@ class Source:
         """As `Topics.assignments`, by the indices of the topics; where a view merges or drops some
         drawn under those of its run, int64 (T,), −1 for tokens of what is dropped."""
         view = self._view
-        if view is None or not (view.merged or view.dropped):
+        if view is None or not view.changes_topics:
             yield from self.topics.assignments(corpus, key, threads)
             return
         chain = self.chain or 0

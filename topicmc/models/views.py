@@ -72,6 +72,11 @@ class View:
         """The run's topics that are not shown."""
         return tuple(sorted(set(range(self.n_topics)).difference(*self.parts)))
 
+    @property
+    def changes_topics(self) -> bool:
+        """Whether it merges or drops topics, and does not only name them."""
+        return bool(self.merged or self.dropped)
+
     def home(self, k: int) -> int | None:
         """The number of the topic that topic k of the run is part of; None where it was dropped."""
         return next((part[0] for part in self.parts if k in part), None)

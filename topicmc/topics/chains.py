@@ -150,7 +150,7 @@ def check_alike(runs: Sequence[TopicRun]) -> None:
 
 def _beside(*runs: TopicRun) -> str:
     """What to do with runs and views of unlike numbers of topics."""
-    views = [run for run in runs if run.view and (run.view.merged or run.view.dropped)]
+    views = [run for run in runs if run.view and run.view.changes_topics]
     if not views:
         return "`topicmc compare` puts them side by side"
     return (

@@ -99,7 +99,7 @@ def inherited(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
     corpus; UsageError for fewer topics than it has.
     """
     assert config.from_run is not None
-    run = _origin(config.from_run)
+    run = origin_of(config.from_run)
     words, n_topics = run.vocabulary(), len(alpha_of(run, samples_of(run)[0]))
     config = replace(config, topics=or_default(config.topics, n_topics))
     if int(config.topics) < n_topics:
@@ -125,11 +125,11 @@ def inherited(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
     return config, Given(matrix=matrix, labels=labels, inherited=run.seeds)
 
 
-def _origin(path: str) -> TopicRun:
+def origin_of(path: str) -> TopicRun:
     """The run, or view that names topics of one, to go on from; UsageError for a view whose topics
     would get other numbers."""
     run = TopicRun.open(Path(path))
-    if run.view is not None and (run.view.merged or run.view.dropped):
+    if run.view is not None and run.view.changes_topics:
         raise UsageError(
             f"--from {path}: is a view that merges or drops topics; go on from its run, --from"
             f" {run.path}"
@@ -142,7 +142,7 @@ def draft(asked: LdaSettings, config: Resolved, corpus: Corpus) -> Draft:
     ``asked`` for. Raises DataError when the run that it goes on from is damaged; `inherited`
     comes before."""
     assert config.from_run is not None
-    run = _origin(config.from_run)
+    run = origin_of(config.from_run)
     words, entries = run.vocabulary(), samples_of(run)
     n_topics = len(alpha_of(run, entries[0]))
     rows = _rows(words, corpus)

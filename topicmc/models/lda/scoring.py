@@ -156,7 +156,7 @@ def _of_means(
     if not found:
         return None, None
     mean = perplexity(np.array(list(found.values())))
-    changed = run.view is not None and bool(run.view.merged or run.view.dropped)
+    changed = run.view is not None and run.view.changes_topics
     if changed or corpus.fingerprint != run.facts()["corpus"]["fingerprint"]:
         return mean, None
     with trace_errors(run):
